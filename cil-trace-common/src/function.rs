@@ -1,0 +1,89 @@
+//! Kernel functions by which a return address or a stack is understood.
+//!
+//! User space looks the symbols up (clones such as `.isra.0` included) and hands sorted address
+//! ranges to the kernel side, which turns an address into a bit of [`Group`] by binary search.
+
+/// Most ranges that the kernel side searches; a power of two.
+pub const MAX_RANGES: usize = 128;
+
+/// Code from `start` up to, not including, `end`.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
+#[repr(C)]
+pub struct Range {
+    /// First address.
+    pub start: u64,
+    /// First address past the code.
+    pub end: u64,
+    /// One bit: `1 << Group`.
+    pub group: u64,
+}
+
+macro_rules! groups {
+    ($( $(#[$meta:meta])* $variant:ident = $value:literal => $text:literal, [ $($symbol:literal),+ $(,)? ]; )+) => {
+        $crate::named_enum! {
+            /// Functions that mean the same when they stand in a stack.
+            pub enum Group { $( $(#[$meta])* $variant = $value => $text ),+ }
+        }
+        impl Group {
+            /// The symbols, as kallsyms has them on any kernel from 5.10 on.
+            #[must_use]
+            pub const fn symbols(self) -> &'static [&'static str] {
+                match self { $( Self::$variant => &[ $($symbol),+ ] ),+ }
+            }
+            /// The group's bit in a mask.
+            #[must_use]
+            #[inline(always)]
+            pub const fn bit(self) -> u64 {
+                1 << self as u64
+            }
+        }
+    };
+}
+
+groups! {
+    /// A log force; an event with such a caller repeats one already seen.
+    LogForce = 0 => "log-force",
+        ["xfs_log_force", "xfs_log_force_seq", "xfs_log_force_lsn"];
+    /// fsync of a file.
+    Fsync = 1 => "fsync", ["xfs_file_fsync"];
+    /// fsync of a directory.
+    DirFsync = 2 => "dir-fsync", ["xfs_dir_fsync"];
+    /// sync(2) and syncfs(2), and the first step of unmount, freeze and remount.
+    SyncFs = 3 => "sync-fs", ["xfs_fs_sync_fs"];
+    /// A transaction's commit.
+    TransCommit = 4 => "trans-commit",
+        ["__xfs_trans_commit", "xfs_trans_commit", "xfs_trans_roll"];
+    /// The periodic log worker.
+    LogWorker = 5 => "log-worker", ["xfs_log_worker"];
+    /// The AIL's thread.
+    Ail = 6 => "ail", ["xfsaild", "xfsaild_push"];
+    /// Freezing.
+    Freeze = 7 => "freeze", ["freeze_super", "xfs_fs_freeze"];
+    /// Remounting.
+    Remount = 8 => "remount", ["reconfigure_super", "xfs_fs_reconfigure"];
+    /// Unmounting, and closing the devices.
+    Unmount = 9 => "unmount", [
+        "generic_shutdown_super", "xfs_fs_put_super", "xfs_unmountfs", "xfs_log_unmount",
+        "xfs_kill_sb", "xfs_free_buftarg", "xfs_shutdown_devices", "cleanup_mnt",
+    ];
+    /// A write(2): an fsync below it serves `O_SYNC` or `O_DSYNC`.
+    Write = 10 => "write", [
+        "xfs_file_write_iter", "xfs_file_buffered_write", "xfs_file_dio_write",
+        "xfs_file_dio_write_aligned", "xfs_file_dio_write_unaligned", "xfs_file_dax_write",
+        "iomap_dio_complete", "iomap_dio_complete_work", "iomap_dio_rw", "__iomap_dio_rw",
+    ];
+    /// System calls that fsync with `datasync` set.
+    Fdatasync = 11 => "fdatasync", [
+        "__x64_sys_fdatasync", "__ia32_sys_fdatasync", "__arm64_sys_fdatasync",
+        "__x64_sys_msync", "__ia32_sys_msync", "__arm64_sys_msync",
+    ];
+    /// The push of the CIL.
+    CilPush = 12 => "cil-push", ["xlog_cil_push_work"];
+    /// Submission of an iclog.
+    IclogRelease = 13 => "iclog-release",
+        ["xlog_state_release_iclog", "xlog_sync", "xlog_write_iclog"];
+    /// Garbage collection of zoned devices.
+    Gc = 14 => "gc", ["xfs_zone_gcd", "xfs_zone_gc_handle_work", "xfs_zone_gc_finish_reset"];
+    /// Reservation of iclog space by a writer of the log.
+    IclogSpace = 15 => "iclog-space", ["xlog_state_get_iclog_space", "xlog_write"];
+}

@@ -1,0 +1,26 @@
+//! What could not be counted, and why. Never zero by omission: every update that can fail counts.
+
+named_enum! {
+    /// Why something that happened is missing from the numbers.
+    pub enum LossCause {
+        /// The ring buffer was full: the event is not in the sample (counters are complete).
+        RingBufferFull = 0 => "ring-buffer-full",
+        /// A map had no room for a new key.
+        MapFull = 1 => "map-full",
+        /// A map update failed for another reason, such as `-EBUSY`.
+        MapBusy = 2 => "map-busy",
+        /// The kernel could not give a stack.
+        StackLost = 3 => "stack-lost",
+        /// An end whose beginning was not seen (it lies before the window, or was lost).
+        Unpaired = 4 => "unpaired",
+        /// A kernel structure could not be read.
+        ReadFailed = 5 => "read-failed",
+    }
+}
+
+/// Slots of the per-CPU loss array: one for each probe and cause.
+#[must_use]
+#[inline(always)]
+pub const fn slot(probe: u16, cause: LossCause) -> u32 {
+    probe as u32 * LossCause::ALL.len() as u32 + cause as u32
+}

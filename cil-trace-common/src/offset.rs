@@ -1,0 +1,148 @@
+//! Struct members, enumerators and tracepoint arguments that the kernel side needs, by name.
+//!
+//! User space resolves them from BTF and overrides the read-only global of the same name before
+//! loading, so that the verifier sees constants and drops what a kernel does not have.
+
+/// Value of a global whose member this kernel does not have.
+pub const ABSENT: u32 = u32::MAX;
+
+/// How a global is resolved.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Source {
+    /// Byte offset of the first member that exists; members may be dotted paths.
+    Member {
+        /// The struct.
+        of: &'static str,
+        /// Its members, in order of preference.
+        any_of: &'static [&'static str],
+    },
+    /// Value of an enumerator.
+    Enumerator {
+        /// The enumeration.
+        of: &'static str,
+        /// Its enumerator.
+        name: &'static str,
+    },
+    /// Index of a tracepoint's first argument that points to a struct of this name.
+    Argument {
+        /// The tracepoint.
+        event: &'static str,
+        /// The struct pointed to.
+        to: &'static str,
+    },
+    /// Number of a tracepoint's arguments.
+    ArgumentCount {
+        /// The tracepoint.
+        event: &'static str,
+    },
+}
+
+/// A global of the eBPF object and where its value comes from.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Offset {
+    /// The global's name.
+    pub global: &'static str,
+    /// Where its value comes from.
+    pub source: Source,
+}
+
+/// Calls the macro `$then` with every row: `GLOBAL: source;`.
+#[macro_export]
+macro_rules! for_each_offset {
+    ($then:ident) => {
+        $then! {
+            MOUNT_SUPER: Member("xfs_mount", ["m_super"]);
+            MOUNT_LOG: Member("xfs_mount", ["m_log"]);
+            SUPER_DEV: Member("super_block", ["s_dev"]);
+            LOG_MOUNT: Member("xlog", ["l_mp"]);
+            LOG_CIL: Member("xlog", ["l_cilp"]);
+            LOG_ICLOG_SIZE: Member("xlog", ["l_iclog_size"]);
+            LOG_CURR_CYCLE: Member("xlog", ["l_curr_cycle"]);
+            LOG_CURR_BLOCK: Member("xlog", ["l_curr_block"]);
+            LOG_TAIL_LSN: Member("xlog", ["l_tail_lsn"]);
+            LOG_BLOCKS: Member("xlog", ["l_logBBsize"]);
+            ICLOG_LOG: Member("xlog_in_core", ["ic_log"]);
+            ICLOG_OFFSET: Member("xlog_in_core", ["ic_offset"]);
+            ICLOG_FLAGS: Member("xlog_in_core", ["ic_flags"]);
+            ICLOG_STATE: Member("xlog_in_core", ["ic_state"]);
+            ICLOG_BIO: Member("xlog_in_core", ["ic_bio"]);
+            CIL_LOG: Member("xfs_cil", ["xc_log"]);
+            CIL_CTX: Member("xfs_cil", ["xc_ctx"]);
+            CIL_CTX_LOCK: Member("xfs_cil", ["xc_ctx_lock"]);
+            CIL_PUSH_WORK: Member("xfs_cil", ["xc_push_work"]);
+            CTX_CIL: Member("xfs_cil_ctx", ["cil"]);
+            CTX_SEQUENCE: Member("xfs_cil_ctx", ["sequence"]);
+            CTX_PUSH_WORK: Member("xfs_cil_ctx", ["push_work"]);
+            TRANS_MOUNT: Member("xfs_trans", ["t_mountp"]);
+            XINODE_MOUNT: Member("xfs_inode", ["i_mount"]);
+            XINODE_VNODE: Member("xfs_inode", ["i_vnode"]);
+            INODE_MODE: Member("inode", ["i_mode"]);
+            ITEM_LOG: Member("xfs_log_item", ["li_log"]);
+            ITEM_MOUNT: Member("xfs_log_item", ["li_mountp"]);
+            WORK_FUNC: Member("work_struct", ["func"]);
+            LOOP_ROOTCG_WORK: Member("loop_device", ["rootcg_work"]);
+            LOOP_DISK: Member("loop_device", ["lo_disk"]);
+            LOOP_WORKER_WORK: Member("loop_worker", ["work"]);
+            LOOP_WORKER_DEVICE: Member("loop_worker", ["lo"]);
+            BIO_OPF: Member("bio", ["bi_opf"]);
+            BIO_BDEV: Member("bio", ["bi_bdev"]);
+            BIO_SIZE: Member("bio", ["bi_iter.bi_size"]);
+            BIO_PRIVATE: Member("bio", ["bi_private"]);
+            BDEV_DEV: Member("block_device", ["bd_dev"]);
+            BDEV_DISK: Member("block_device", ["bd_disk"]);
+            DISK_MAJOR: Member("gendisk", ["major"]);
+            DISK_FIRST_MINOR: Member("gendisk", ["first_minor"]);
+            REQUEST_FLAGS: Member("request", ["cmd_flags"]);
+            REQUEST_QUEUE: Member("request", ["q"]);
+            REQUEST_DISK: Member("request", ["rq_disk"]);
+            REQUEST_START: Member("request", ["start_time_ns"]);
+            QUEUE_DISK: Member("request_queue", ["disk"]);
+            TASK_PID: Member("task_struct", ["pid"]);
+            TASK_TGID: Member("task_struct", ["tgid"]);
+            TASK_STATE: Member("task_struct", ["__state", "state"]);
+            REQ_FUA_BIT: Enumerator("req_flag_bits", "__REQ_FUA");
+            REQ_PREFLUSH_BIT: Enumerator("req_flag_bits", "__REQ_PREFLUSH");
+            BIO_QUEUE_BIO: Argument("block_bio_queue", "bio");
+            BIO_COMPLETE_BIO: Argument("block_bio_complete", "bio");
+            BIO_REMAP_BIO: Argument("block_bio_remap", "bio");
+            RQ_ISSUE_RQ: Argument("block_rq_issue", "request");
+            RQ_COMPLETE_RQ: Argument("block_rq_complete", "request");
+            SCHED_SWITCH_ARGS: ArgumentCount("sched_switch");
+        }
+    };
+}
+
+macro_rules! table {
+    ($( $global:ident : $kind:ident $args:tt ; )+) => {
+        /// Every row, in the order of the table above.
+        pub const OFFSETS: &[Offset] = &[
+            $( Offset { global: stringify!($global), source: source!($kind $args) } ),+
+        ];
+    };
+}
+
+macro_rules! source {
+    (Member($of:literal, $any_of:expr)) => {
+        Source::Member {
+            of: $of,
+            any_of: &$any_of,
+        }
+    };
+    (Enumerator($of:literal, $name:literal)) => {
+        Source::Enumerator {
+            of: $of,
+            name: $name,
+        }
+    };
+    (Argument($event:literal, $to:literal)) => {
+        Source::Argument {
+            event: $event,
+            to: $to,
+        }
+    };
+    (ArgumentCount($event:literal)) => {
+        Source::ArgumentCount { event: $event }
+    };
+}
+
+for_each_offset!(table);

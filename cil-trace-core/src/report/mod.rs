@@ -1,0 +1,3 @@
+//! Reports: the model's numbers under the names of the JSON contract, and tables made of them.
+
+pub mod schema;

@@ -1,0 +1,157 @@
+//! What is known once per recording: at its start and at its end.
+
+use crate::device::Device;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// Version of the recording's tables and of the report's JSON.
+pub const SCHEMA: u32 = 1;
+
+/// Known when the window opens.
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
+pub struct Header {
+    /// `cil-trace` and its version.
+    pub tool: String,
+    /// The machine.
+    pub machine: Machine,
+    /// The workload's command line; empty when there is none.
+    pub command: Vec<String>,
+    /// What was asked for: filters, probe sets, pid.
+    pub scope: Scope,
+    /// Wall-clock time of the start, RFC 3339.
+    pub started_at: String,
+    /// The window's start, CLOCK_MONOTONIC nanoseconds.
+    pub window_start_ns: u64,
+    /// Distance of the ticks, nanoseconds.
+    pub interval_ns: u64,
+    /// How each probe came out.
+    pub probes: Vec<ProbeOutcome>,
+    /// Devices in scope at the start.
+    pub devices: Vec<Device>,
+}
+
+/// The machine and its kernel.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub struct Machine {
+    /// `uname -r`.
+    pub kernel: String,
+    /// `uname -v`.
+    pub kernel_version: String,
+    /// `uname -m`.
+    pub architecture: String,
+    /// Host name.
+    pub hostname: String,
+    /// CPUs online.
+    pub cpus: u32,
+    /// Memory in bytes.
+    pub memory_bytes: u64,
+}
+
+/// Filters of the recording.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub struct Scope {
+    /// Bare device names given by `--device` or `--mount`; empty for every XFS.
+    pub devices: Vec<String>,
+    /// The process of `-p`.
+    pub pid: Option<u32>,
+    /// Probe sets in use.
+    pub probe_sets: Vec<String>,
+}
+
+/// How a probe came out.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct ProbeOutcome {
+    /// The probe's name.
+    pub probe: String,
+    /// What became of it.
+    pub outcome: Outcome,
+    /// The way that was taken, such as `raw_tracepoint xfs_log_force`; empty when there is none.
+    pub how: String,
+    /// Why it is not attached, or what an approximation misses; empty when there is nothing to say.
+    pub reason: String,
+}
+
+/// What became of a probe.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Outcome {
+    /// Measured.
+    Attached,
+    /// Measured by something close to it.
+    Approximated,
+    /// Not measured, as this kernel or the command line wants it.
+    Skipped,
+    /// Not measured, because of an error.
+    Failed,
+}
+
+/// Known when the window has closed.
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
+pub struct Footer {
+    /// The window's end, CLOCK_MONOTONIC nanoseconds.
+    pub window_end_ns: u64,
+    /// True if cil-trace was told to abort, so that the workload's end was not awaited.
+    pub interrupted: bool,
+    /// The command and its end; `None` without a command.
+    pub workload: Option<Workload>,
+    /// What tracing cost.
+    pub overhead: Option<Overhead>,
+    /// /sys/fs/xfs/*/stats/stats at both ends of the window.
+    pub xfs_stats: Vec<XfsStats>,
+}
+
+/// How the workload ended.
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
+pub struct Workload {
+    /// Its exit status, unless a signal ended it.
+    pub exit_status: Option<i32>,
+    /// The signal that ended it.
+    pub signal: Option<i32>,
+    /// Wall-clock time, nanoseconds.
+    pub wall_ns: u64,
+    /// CPU time in user mode, nanoseconds, with its descendants that were waited for.
+    pub user_ns: u64,
+    /// CPU time in kernel mode, nanoseconds.
+    pub sys_ns: u64,
+    /// Results under LKP's names; `<command>.time.*` always.
+    pub metrics: BTreeMap<String, f64>,
+}
+
+/// What tracing cost.
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
+pub struct Overhead {
+    /// Nanoseconds spent in the programs.
+    pub bpf_run_ns: u64,
+    /// Runs of the programs.
+    pub bpf_runs: u64,
+    /// The same per program.
+    pub per_program: Vec<ProgramCost>,
+    /// `bpf_run_ns` as a share of all CPUs' time in the window, percent.
+    pub share_of_cpu_pct: f64,
+    /// 1 when nothing was sampled.
+    pub sampled_1_in: u32,
+}
+
+/// What one program cost.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub struct ProgramCost {
+    /// The program's name.
+    pub program: String,
+    /// Nanoseconds spent in it.
+    pub run_ns: u64,
+    /// Its runs.
+    pub runs: u64,
+}
+
+/// XFS's own statistics of one filesystem, as a witness beside our numbers.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub struct XfsStats {
+    /// Bare device name.
+    pub device: String,
+    /// The file's text at the window's start; empty if it could not be read.
+    pub start: String,
+    /// The last text that could be read; the filesystem may have been unmounted since.
+    pub end: String,
+    /// When that was, CLOCK_MONOTONIC nanoseconds.
+    pub end_ns: u64,
+}

@@ -1,0 +1,116 @@
+//! One snapshot of the kernel side: the unit of recording and of replay.
+
+use crate::device::{Dev, Device};
+use crate::histogram::Histogram;
+use crate::series::Series;
+use cil_trace_common::event::EventKind;
+use cil_trace_common::loss::LossCause;
+use cil_trace_common::probe::Probe;
+
+/// Everything that happened between two readings.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct Tick {
+    /// 0 for the first.
+    pub index: u64,
+    /// Where it begins, CLOCK_MONOTONIC nanoseconds; the first begins with the window.
+    pub start_ns: u64,
+    /// Where it ends; the last ends with the window.
+    pub end_ns: u64,
+    /// Increments since the tick before.
+    pub counters: Vec<(Series, u64)>,
+    /// Increments since the tick before. `min` and `max` are since the window's start.
+    pub histograms: Vec<(Series, Histogram)>,
+    /// The sample of single objects.
+    pub events: Vec<SampledEvent>,
+    /// Objects that the sample was drawn from, per kind.
+    pub events_seen: Vec<(EventKind, u64)>,
+    /// Processes whose sums changed, with their sums since the window's start.
+    pub processes: Vec<ProcessRow>,
+    /// Increments since the tick before.
+    pub losses: Vec<Loss>,
+    /// Stacks not seen in an earlier tick.
+    pub stacks: Vec<Stack>,
+    /// Increments of flushes requested, by stack.
+    pub flush_stacks: Vec<StackCount>,
+    /// Devices that are new, or of which more is known than before.
+    pub devices: Vec<Device>,
+}
+
+/// One push, iclog write, force, flush or fsync.
+#[derive(Clone, PartialEq, Debug)]
+pub struct SampledEvent {
+    /// What it is.
+    pub kind: EventKind,
+    /// The number of its cause, trigger or kind of fsync.
+    pub label: u16,
+    /// The device.
+    pub dev: Dev,
+    /// The device above, or [`Dev::NONE`].
+    pub via: Dev,
+    /// Process that began it.
+    pub pid: u32,
+    /// Thread that began it.
+    pub tid: u32,
+    /// Its command name.
+    pub comm: String,
+    /// Whether it belongs to the workload.
+    pub workload: bool,
+    /// Beginning, CLOCK_MONOTONIC nanoseconds.
+    pub start_ns: u64,
+    /// Duration in nanoseconds.
+    pub duration_ns: u64,
+    /// As named by [`EventKind::args`].
+    pub args: Vec<u64>,
+    /// How many objects it stands for: 1 for the slowest, seen / kept for the uniform sample.
+    pub weight: f64,
+}
+
+/// What a process did to the log.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct ProcessRow {
+    /// Process id.
+    pub pid: u32,
+    /// Command name.
+    pub comm: String,
+    /// Whether it is the command or descends from it.
+    pub workload: bool,
+    /// Log forces.
+    pub forces: u64,
+    /// Bios with PREFLUSH or FUA.
+    pub flushes_requested: u64,
+    /// Nanoseconds waited for the log.
+    pub log_wait_ns: u64,
+}
+
+/// Something that happened and is missing from a number.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Loss {
+    /// Whose numbers are short.
+    pub probe: Probe,
+    /// Why.
+    pub cause: LossCause,
+    /// How many.
+    pub count: u64,
+}
+
+/// A stack with its symbols.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Stack {
+    /// Its id in this recording.
+    pub id: u32,
+    /// Function names, leaf first; unresolved frames are hexadecimal addresses.
+    pub frames: Vec<String>,
+}
+
+/// Flushes requested with one stack.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct StackCount {
+    /// The stack.
+    pub stack: u32,
+    /// The device they were sent to.
+    pub dev: Dev,
+    /// The number of their cause.
+    pub cause: u16,
+    /// How many.
+    pub count: u64,
+}
