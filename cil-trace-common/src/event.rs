@@ -32,7 +32,7 @@ impl EventKind {
                 "flushes",
                 "empty",
             ],
-            Self::Iclog => &["offset_bytes", "size_bytes", "flags", "lsn"],
+            Self::Iclog => &["offset_bytes", "flags"],
             Self::Force => &[],
             Self::Flush => &["bytes", "preflush", "fua"],
             Self::Fsync => &["forced_log", "flushed"],

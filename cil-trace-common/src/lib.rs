@@ -77,4 +77,5 @@ pod!(
     key::Key,
     process::Process,
     scope::Scope,
+    scope::State,
 );

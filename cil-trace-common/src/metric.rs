@@ -58,6 +58,8 @@ metrics! {
     CommitInsert = 3 => "commit_insert", Counter, "ns", None;
     /// Part of the commits' latency: throttled above the CIL's hard limit.
     CommitThrottle = 4 => "commit_throttle", Counter, "ns", None;
+    /// `xlog_cil_insert_items`, where a kernel has it as a function of its own.
+    InsertItems = 5 => "insert_items", Histogram, "ns", None;
 
     /// CIL pushes by trigger.
     Pushes = 10 => "pushes", Counter, "1", Cause;

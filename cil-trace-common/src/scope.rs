@@ -18,3 +18,34 @@ impl Scope {
     /// The device honours FUA by itself, so that a FUA write needs no flush behind it.
     pub const FUA: u32 = 4;
 }
+
+/// What user space may change while programs run: the one value of the state map.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[repr(C)]
+pub struct State {
+    /// 1 while the window is open.
+    pub armed: u32,
+    /// 1 if only devices of the device map are in scope, else every XFS is.
+    pub filtered: u32,
+    /// Process id of cil-trace, which is left out of all numbers.
+    pub own_pid: u32,
+    /// Ranges in use.
+    pub ranges: u32,
+    /// Bits of [`State`]: which ends are seen by function returns.
+    pub ends: u32,
+    /// Not used.
+    pub reserved: u32,
+    /// Address of `xlog_cil_push_work`, or 0.
+    pub push_work: u64,
+    /// Address of `loop_rootcg_workfn`, or 0.
+    pub loop_rootcg_work: u64,
+    /// Address of `loop_workfn`, or 0.
+    pub loop_work: u64,
+}
+
+impl State {
+    /// The end of a log force is seen by a function's return.
+    pub const FORCE_END: u32 = 1;
+    /// The end of an fsync is seen by a function's return.
+    pub const FSYNC_END: u32 = 2;
+}

@@ -4,6 +4,7 @@
 //! model becomes a [`report`], and formats render it. Nothing here touches the kernel, a clock, the
 //! environment, /proc or /sys, so a replayed recording gives the numbers that were seen live.
 
+pub mod decode;
 pub mod device;
 pub mod flame;
 pub mod histogram;
@@ -12,6 +13,7 @@ pub mod probes;
 pub mod recording;
 pub mod report;
 pub mod results;
+pub mod sample;
 pub mod series;
 pub mod session;
 pub mod tick;

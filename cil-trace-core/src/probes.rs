@@ -1,1 +1,441 @@
-//! Pending.
+//! The one table of probes: each quantity, and the ways to measure it in order of preference.
+//!
+//! The loader walks it; `probes`, `doctor`, the recording and the documents read it. Which way a
+//! kernel allows is decided here, purely, from what is known of that kernel.
+
+use cil_trace_common::probe::Probe;
+
+/// How a program is attached.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Attach {
+    /// `BPF_PROG_TYPE_RAW_TRACEPOINT`, built in or in a module.
+    RawTracepoint,
+    /// `BPF_TRACE_RAW_TP`: members are read directly, so vmlinux's BTF must know the event.
+    BtfTracepoint,
+    /// A function's entry by breakpoint or ftrace.
+    Kprobe,
+    /// A function's return by trampoline.
+    Kretprobe,
+    /// A function's entry by BPF trampoline; the function must be in vmlinux's BTF.
+    Fentry,
+    /// A function's return by BPF trampoline; likewise.
+    Fexit,
+}
+
+impl Attach {
+    /// Its name in `probes` and in recordings.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::RawTracepoint => "raw_tracepoint",
+            Self::BtfTracepoint => "tp_btf",
+            Self::Kprobe => "kprobe",
+            Self::Kretprobe => "kretprobe",
+            Self::Fentry => "fentry",
+            Self::Fexit => "fexit",
+        }
+    }
+}
+
+/// One program of the eBPF object, and where it goes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Program {
+    /// Its name in the object.
+    pub name: &'static str,
+    /// How it is attached.
+    pub attach: Attach,
+    /// The tracepoint or function.
+    pub target: &'static str,
+}
+
+/// One way to measure a quantity: all its programs attach, or the way is not taken.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Way {
+    /// The programs.
+    pub programs: &'static [Program],
+    /// If the way only comes close: what it measures, and what that misses.
+    pub approximation: Option<&'static str>,
+}
+
+/// A group of probes that `--probes` selects.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Set {
+    /// Commits, pushes, iclogs, forces, waits.
+    Log,
+    /// Cache flushes and fsyncs.
+    Flush,
+}
+
+impl Set {
+    /// Every set.
+    pub const ALL: &'static [Self] = &[Self::Log, Self::Flush];
+
+    /// Its name on the command line.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Log => "log",
+            Self::Flush => "flush",
+        }
+    }
+
+    /// The set with this name, if there is one.
+    #[must_use]
+    pub fn from_name(name: &str) -> Option<Self> {
+        Self::ALL.iter().copied().find(|set| set.name() == name)
+    }
+}
+
+/// A quantity and the ways to it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Row {
+    /// Its name.
+    pub probe: Probe,
+    /// The sets that need it.
+    pub sets: &'static [Set],
+    /// What it measures, in a few words.
+    pub quantity: &'static str,
+    /// Ways in order of preference.
+    pub ways: &'static [Way],
+    /// What is said when none is open; for an approximation without programs of its own, what
+    /// stands in for it.
+    pub otherwise: Otherwise,
+}
+
+/// What becomes of a quantity to which no way is open.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Otherwise {
+    /// It is not measured.
+    Skipped(&'static str),
+    /// Numbers that are there anyway come close.
+    Approximated(&'static str),
+}
+
+macro_rules! programs {
+    ($( $attach:ident $name:ident ),+ $(,)?) => {
+        &[ $( programs!(@one $attach $name) ),+ ]
+    };
+    (@one RawTracepoint $name:ident) => { program(Attach::RawTracepoint, stringify!($name), stringify!($name)) };
+    (@one BtfTracepoint $name:ident) => { program(Attach::BtfTracepoint, concat!("btf_", stringify!($name)), stringify!($name)) };
+    (@one Kprobe $name:ident) => { program(Attach::Kprobe, concat!("kprobe_", stringify!($name)), stringify!($name)) };
+    (@one Kretprobe $name:ident) => { program(Attach::Kretprobe, concat!("kretprobe_", stringify!($name)), stringify!($name)) };
+    (@one Fentry $name:ident) => { program(Attach::Fentry, concat!("fentry_", stringify!($name)), stringify!($name)) };
+    (@one Fexit $name:ident) => { program(Attach::Fexit, concat!("fexit_", stringify!($name)), stringify!($name)) };
+}
+
+const fn program(attach: Attach, name: &'static str, target: &'static str) -> Program {
+    Program {
+        name,
+        attach,
+        target,
+    }
+}
+
+const fn measured(programs: &'static [Program]) -> Way {
+    Way {
+        programs,
+        approximation: None,
+    }
+}
+
+const fn near(programs: &'static [Program], approximation: &'static str) -> Way {
+    Way {
+        programs,
+        approximation: Some(approximation),
+    }
+}
+
+use Otherwise::{Approximated, Skipped};
+use Set::{Flush, Log};
+
+/// A tracepoint is missing.
+const NO_EVENT: &str = "this kernel has no such tracepoint";
+const END_BY_SLEEP: &str = "the end is the moment at which the task runs again after the last \
+    sleep inside; calls that do not sleep are counted and have no latency";
+
+/// Every probe.
+pub const PROBES: &[Row] = &[
+    Row {
+        probe: Probe::Descendants,
+        sets: &[Log, Flush],
+        quantity: "which processes descend from the command",
+        ways: &[measured(programs![
+            RawTracepoint sched_process_fork,
+            RawTracepoint sched_process_exit,
+        ])],
+        otherwise: Skipped(NO_EVENT),
+    },
+    Row {
+        probe: Probe::Commits,
+        sets: &[Log],
+        quantity: "commits: rate, latency and its parts",
+        ways: &[measured(programs![
+            RawTracepoint xfs_trans_commit,
+            RawTracepoint xfs_trans_commit_items,
+            RawTracepoint xfs_trans_free,
+        ])],
+        otherwise: Skipped(NO_EVENT),
+    },
+    Row {
+        probe: Probe::CommitInsert,
+        sets: &[Log],
+        quantity: "xlog_cil_insert_items",
+        ways: &[
+            measured(programs![Fentry xlog_cil_insert_items, Fexit xlog_cil_insert_items]),
+            measured(programs![Kprobe xlog_cil_insert_items, Kretprobe xlog_cil_insert_items]),
+        ],
+        otherwise: Approximated(
+            "inlined in this kernel, measured as xfs_trans_commit to xfs_trans_commit_items less \
+             the wait for xc_ctx_lock",
+        ),
+    },
+    Row {
+        probe: Probe::CommitCtxLock,
+        sets: &[Log],
+        quantity: "wait of a commit for xc_ctx_lock",
+        ways: &[measured(programs![
+            RawTracepoint contention_begin,
+            RawTracepoint contention_end,
+        ])],
+        otherwise: Skipped("no lock:contention tracepoints (they came with 5.19)"),
+    },
+    Row {
+        probe: Probe::Throttle,
+        sets: &[Log],
+        quantity: "commits throttled above the CIL's hard limit",
+        ways: &[measured(programs![RawTracepoint xfs_log_cil_wait])],
+        otherwise: Skipped(NO_EVENT),
+    },
+    Row {
+        probe: Probe::Pushes,
+        sets: &[Log],
+        quantity: "CIL pushes: trigger, queue delay, run time, contents",
+        ways: &[measured(programs![
+            RawTracepoint workqueue_queue_work,
+            RawTracepoint workqueue_execute_start,
+            RawTracepoint workqueue_execute_end,
+        ])],
+        otherwise: Skipped(NO_EVENT),
+    },
+    Row {
+        probe: Probe::Iclogs,
+        sets: &[Log, Flush],
+        quantity: "iclog writes: cause, fill, latency; log space",
+        ways: &[measured(programs![
+            RawTracepoint xlog_iclog_switch,
+            RawTracepoint xlog_iclog_wait_on,
+            RawTracepoint xlog_iclog_get_space,
+            RawTracepoint xlog_iclog_release,
+            RawTracepoint xlog_iclog_syncing,
+            RawTracepoint xlog_iclog_sync_done,
+        ])],
+        otherwise: Skipped("no xlog_iclog tracepoints (they came with 5.14)"),
+    },
+    Row {
+        probe: Probe::Forces,
+        sets: &[Log, Flush],
+        quantity: "log forces: cause",
+        ways: &[measured(programs![RawTracepoint xfs_log_force])],
+        otherwise: Skipped(NO_EVENT),
+    },
+    Row {
+        probe: Probe::ForceEnd,
+        sets: &[Log, Flush],
+        quantity: "end of a log force",
+        ways: &[
+            measured(programs![Fexit xfs_log_force, Fexit xfs_log_force_seq]),
+            measured(programs![Kretprobe xfs_log_force, Kretprobe xfs_log_force_seq]),
+            near(programs![BtfTracepoint sched_switch], END_BY_SLEEP),
+        ],
+        otherwise: Skipped(NO_EVENT),
+    },
+    Row {
+        probe: Probe::Fsyncs,
+        sets: &[Log, Flush],
+        quantity: "fsyncs: kind, and what they led to",
+        ways: &[measured(programs![
+            RawTracepoint xfs_file_fsync,
+            RawTracepoint xfs_dir_fsync,
+        ])],
+        otherwise: Skipped(NO_EVENT),
+    },
+    Row {
+        probe: Probe::FsyncEnd,
+        sets: &[Log, Flush],
+        quantity: "end of an fsync",
+        ways: &[
+            measured(programs![Fexit xfs_file_fsync, Fexit xfs_dir_fsync]),
+            measured(programs![Kretprobe xfs_file_fsync, Kretprobe xfs_dir_fsync]),
+            near(programs![BtfTracepoint sched_switch], END_BY_SLEEP),
+        ],
+        otherwise: Skipped(NO_EVENT),
+    },
+    Row {
+        probe: Probe::FlushRequests,
+        sets: &[Flush],
+        quantity: "bios with PREFLUSH or FUA: cause, device, device above",
+        ways: &[measured(programs![
+            RawTracepoint block_bio_queue,
+            RawTracepoint block_bio_remap,
+        ])],
+        otherwise: Skipped(NO_EVENT),
+    },
+    Row {
+        probe: Probe::FlushEnd,
+        sets: &[Flush],
+        quantity: "latency of these bios",
+        ways: &[measured(programs![RawTracepoint block_bio_complete])],
+        otherwise: Skipped(NO_EVENT),
+    },
+    Row {
+        probe: Probe::FlushIssues,
+        sets: &[Flush],
+        quantity: "device-level flushes; time of requests in queue and device",
+        ways: &[measured(programs![
+            RawTracepoint block_rq_issue,
+            RawTracepoint block_rq_complete,
+        ])],
+        otherwise: Skipped(NO_EVENT),
+    },
+    Row {
+        probe: Probe::GrantWaits,
+        sets: &[Log],
+        quantity: "waits for log reservation space",
+        ways: &[measured(programs![
+            RawTracepoint xfs_log_grant_sleep,
+            RawTracepoint xfs_log_grant_wake,
+        ])],
+        otherwise: Skipped(NO_EVENT),
+    },
+    Row {
+        probe: Probe::CommitOrder,
+        sets: &[Log],
+        quantity: "waits for an earlier checkpoint's record",
+        ways: &[
+            measured(programs![
+                BtfTracepoint sched_switch,
+                Fentry xlog_cil_order_write,
+                Fexit xlog_cil_order_write,
+            ]),
+            measured(programs![
+                BtfTracepoint sched_switch,
+                Kprobe xlog_cil_order_write,
+                Kretprobe xlog_cil_order_write,
+            ]),
+        ],
+        otherwise: Skipped("no tracepoint, and this kernel's functions cannot be probed"),
+    },
+    Row {
+        probe: Probe::IclogSpace,
+        sets: &[Log],
+        quantity: "waits for an iclog",
+        ways: &[
+            measured(programs![
+                BtfTracepoint sched_switch,
+                Fentry xlog_state_get_iclog_space,
+                Fexit xlog_state_get_iclog_space,
+            ]),
+            measured(programs![
+                BtfTracepoint sched_switch,
+                Kprobe xlog_state_get_iclog_space,
+                Kretprobe xlog_state_get_iclog_space,
+            ]),
+        ],
+        otherwise: Approximated("counted by the filesystem's statistics (xs_log_noiclogs)"),
+    },
+    Row {
+        probe: Probe::Ail,
+        sets: &[Log],
+        quantity: "what the AIL's pushes met",
+        ways: &[measured(programs![
+            RawTracepoint xfs_ail_push,
+            RawTracepoint xfs_ail_pinned,
+            RawTracepoint xfs_ail_locked,
+            RawTracepoint xfs_ail_flushing,
+        ])],
+        otherwise: Skipped(NO_EVENT),
+    },
+    Row {
+        probe: Probe::LoopWorkers,
+        sets: &[Flush],
+        quantity: "which loop device a worker serves",
+        ways: &[measured(programs![
+            RawTracepoint workqueue_execute_start,
+            RawTracepoint workqueue_execute_end,
+        ])],
+        otherwise: Skipped(NO_EVENT),
+    },
+];
+
+/// What is known of a kernel, as far as it decides between ways.
+pub trait Kernel {
+    /// Whether a tracepoint exists, built in or in a loaded module.
+    fn has_event(&self, name: &str) -> bool;
+    /// Whether vmlinux's BTF describes a tracepoint.
+    fn has_btf_event(&self, name: &str) -> bool;
+    /// Whether a function exists under exactly this name.
+    fn has_function(&self, name: &str) -> bool;
+    /// Whether vmlinux's BTF describes a function.
+    fn has_btf_function(&self, name: &str) -> bool;
+    /// Whether kprobes can be attached.
+    fn has_kprobes(&self) -> bool;
+}
+
+/// Why a program cannot be attached to a kernel; `None` if nothing speaks against it.
+#[must_use]
+pub fn obstacle(program: &Program, kernel: &dyn Kernel) -> Option<String> {
+    let Program { attach, target, .. } = *program;
+    match attach {
+        Attach::RawTracepoint if !kernel.has_event(target) => {
+            Some(format!("no tracepoint {target}"))
+        }
+        Attach::BtfTracepoint if !kernel.has_btf_event(target) => {
+            Some(format!("vmlinux's BTF has no tracepoint {target}"))
+        }
+        Attach::Kprobe | Attach::Kretprobe | Attach::Fentry | Attach::Fexit
+            if !kernel.has_function(target) =>
+        {
+            Some(format!("no function {target}: it is inlined or absent"))
+        }
+        Attach::Kprobe | Attach::Kretprobe if !kernel.has_kprobes() => {
+            Some("this kernel has no kprobes".to_owned())
+        }
+        Attach::Fentry | Attach::Fexit if !kernel.has_btf_function(target) => {
+            Some(format!("{target} is not in vmlinux's BTF"))
+        }
+        _ => None,
+    }
+}
+
+/// The ways that a kernel leaves open, in order of preference, and why others are not.
+#[must_use]
+pub fn open_ways(row: &Row, kernel: &dyn Kernel) -> (Vec<&'static Way>, Vec<String>) {
+    let mut open = Vec::new();
+    let mut obstacles = Vec::new();
+    for way in row.ways {
+        match way
+            .programs
+            .iter()
+            .find_map(|program| obstacle(program, kernel))
+        {
+            None => open.push(way),
+            Some(reason) => obstacles.push(reason),
+        }
+    }
+    obstacles.dedup();
+    (open, obstacles)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeSet;
+
+    #[test]
+    fn every_probe_has_exactly_one_row() {
+        let rows: Vec<_> = PROBES.iter().map(|row| row.probe).collect();
+        let unique: BTreeSet<_> = rows.iter().copied().collect();
+        assert_eq!(rows.len(), unique.len());
+        assert_eq!(unique, Probe::ALL.iter().copied().collect());
+    }
+}

@@ -1,0 +1,197 @@
+//! Whole disks: which are in scope, the flushes they really got, and their requests' times.
+
+use crate::kernel::{
+    QUEUE_DISK, REQ_FUA_BIT, REQUEST_DISK, REQUEST_FLAGS, REQUEST_QUEUE, REQUEST_START,
+    RQ_COMPLETE_RQ, RQ_ISSUE_RQ, dev_of_disk, pointer, read,
+};
+use crate::maps::{DEVICES, DISKS, REQUESTS, armed};
+use crate::stat::{EEXIST, add, atomic_add, count, key, lose_update, now, record};
+use aya_ebpf::bindings::BPF_NOEXIST;
+use aya_ebpf::macros::raw_tracepoint;
+use aya_ebpf::programs::RawTracePointContext;
+use cil_trace_common::key::Key;
+use cil_trace_common::metric::Metric;
+use cil_trace_common::probe::Probe;
+use cil_trace_common::scope::Scope;
+
+const PROBE: Probe = Probe::FlushIssues;
+
+/// `enum req_op` (include/linux/blk_types.h); the numbers are the same from 5.10 on.
+const REQ_OP_MASK: u32 = 0xff;
+const REQ_OP_WRITE: u32 = 1;
+const REQ_OP_FLUSH: u32 = 2;
+const REQ_OP_WRITE_ZEROES: u32 = 9;
+
+/// A whole disk.
+#[derive(Clone, Copy)]
+#[repr(C)]
+pub struct Disk {
+    /// When a write of more than 0 bytes completed last, or 0.
+    pub written: u64,
+    /// When a device-level flush started last, or 0.
+    pub flushed: u64,
+    /// Device-level flushes under way.
+    pub flushing: u64,
+    /// The bio whose PREFLUSH waits for a device-level flush: where it was sent.
+    pub waiting_dev: u32,
+    /// See `waiting_dev`.
+    pub waiting_cause: u32,
+    /// See `waiting_dev`.
+    pub waiting_via: u32,
+    /// Id of its stack if nothing explains it, or 0.
+    pub waiting_stack: u32,
+}
+
+/// A request under way.
+#[derive(Clone, Copy)]
+#[repr(C)]
+pub struct Request {
+    /// When it was issued.
+    pub at: u64,
+    /// 1 for a flush.
+    pub flush: u64,
+}
+
+/// `dev`, if it is a filesystem's that is in scope.
+#[inline(always)]
+pub fn filesystem_in_scope(dev: u32) -> Option<u32> {
+    let state = armed()?;
+    if state.filtered == 0 {
+        return Some(dev);
+    }
+    // SAFETY: user space replaces entries whole.
+    let scope = unsafe { DEVICES.get(dev) }?;
+    (scope.flags & Scope::XFS != 0).then_some(dev)
+}
+
+/// The entry of a whole disk, made if need be.
+#[inline(always)]
+pub fn disk(dev: u32) -> Option<&'static mut Disk> {
+    if DISKS.get_ptr(dev).is_none() {
+        let new = Disk {
+            written: 0,
+            flushed: 0,
+            flushing: 0,
+            waiting_dev: 0,
+            waiting_cause: 0,
+            waiting_via: 0,
+            waiting_stack: 0,
+        };
+        if let Err(error) = DISKS.insert(dev, new, u64::from(BPF_NOEXIST))
+            && error != EEXIST
+        {
+            lose_update(PROBE, error);
+        }
+    }
+    // SAFETY: plain words, of which a racing writer's value is as good as ours.
+    DISKS.get_ptr_mut(dev).map(|disk| unsafe { &mut *disk })
+}
+
+/// `dev_t` of a request's disk, if that is in scope. The disk moved from the request to its queue
+/// in 5.17.
+#[inline(always)]
+fn disk_of(request: u64) -> Option<u32> {
+    let disk = match pointer(request, &REQUEST_DISK) {
+        Some(disk) => disk,
+        None => pointer(pointer(request, &REQUEST_QUEUE)?, &QUEUE_DISK)?,
+    };
+    let dev = dev_of_disk(disk)?;
+    DEVICES.get_ptr(dev).map(|_| dev)
+}
+
+#[raw_tracepoint(tracepoint = "block_rq_issue")]
+pub fn block_rq_issue(ctx: RawTracePointContext) -> i32 {
+    // The argument moved; the verifier wants a constant index.
+    issued(if RQ_ISSUE_RQ.load() == 0 {
+        ctx.arg(0)
+    } else {
+        ctx.arg(1)
+    });
+    0
+}
+
+fn issued(request: u64) -> Option<()> {
+    armed()?;
+    let dev = disk_of(request)?;
+    let flags: u32 = read(request, &REQUEST_FLAGS)?;
+    let flush = flags & REQ_OP_MASK == REQ_OP_FLUSH;
+    let now = now();
+    let created: u64 = read(request, &REQUEST_START)?;
+    // Without I/O statistics the kernel does not stamp requests.
+    if created != 0 && created <= now {
+        record(PROBE, &key(Metric::QueueTime, dev, 0), now - created);
+    }
+    let entry = Request {
+        at: now,
+        flush: u64::from(flush),
+    };
+    if let Err(error) = REQUESTS.insert(request, entry, 0) {
+        lose_update(PROBE, error);
+    }
+    if flush {
+        flush_issued(dev, now)?;
+    }
+    Some(())
+}
+
+/// A flush is empty if no write has completed since the one before *started*. Of the first one
+/// seen this is not known.
+#[inline(always)]
+fn flush_issued(dev: u32, now: u64) -> Option<()> {
+    count(PROBE, Metric::FlushIssued, dev, 0);
+    let disk = disk(dev)?;
+    let empty = disk.flushed != 0 && disk.written < disk.flushed;
+    disk.flushed = now;
+    atomic_add(&raw mut disk.flushing, 1);
+    if empty {
+        count(PROBE, Metric::FlushIssuedEmpty, dev, 0);
+        if disk.waiting_dev != 0 {
+            let row = Key {
+                metric: Metric::FlushEmpty as u16,
+                label: disk.waiting_cause as u16,
+                dev: disk.waiting_dev,
+                via: disk.waiting_via,
+                stack: disk.waiting_stack,
+            };
+            add(PROBE, &row, 1);
+        }
+    }
+    disk.waiting_dev = 0;
+    Some(())
+}
+
+#[raw_tracepoint(tracepoint = "block_rq_complete")]
+pub fn block_rq_complete(ctx: RawTracePointContext) -> i32 {
+    let request: u64 = if RQ_COMPLETE_RQ.load() == 0 {
+        ctx.arg(0)
+    } else {
+        ctx.arg(1)
+    };
+    let bytes: u32 = if RQ_COMPLETE_RQ.load() == 0 {
+        ctx.arg(2)
+    } else {
+        ctx.arg(3)
+    };
+    completed(request, bytes);
+    0
+}
+
+fn completed(request: u64, bytes: u32) -> Option<()> {
+    armed()?;
+    let dev = disk_of(request)?;
+    let flags: u32 = read(request, &REQUEST_FLAGS)?;
+    let op = flags & REQ_OP_MASK;
+    let durable = flags & (1 << REQ_FUA_BIT.load()) != 0;
+    if bytes > 0 && !durable && (op == REQ_OP_WRITE || op == REQ_OP_WRITE_ZEROES) {
+        disk(dev)?.written = now();
+    }
+    // A request behind which a FUA was emulated completes a second time, with 0 bytes.
+    // SAFETY: the entry is copied before it is removed.
+    let Request { at, flush } = *unsafe { REQUESTS.get(request) }?;
+    let _ = REQUESTS.remove(request);
+    record(PROBE, &key(Metric::DeviceTime, dev, 0), now() - at);
+    if flush != 0 {
+        atomic_add(&raw mut disk(dev)?.flushing, u64::MAX);
+    }
+    Some(())
+}

@@ -1,0 +1,325 @@
+//! Cache flushes as they are asked for: bios with PREFLUSH or FUA, each with its cause.
+//!
+//! Counted when the bio is queued, because a device-level flush is issued from elsewhere and may
+//! serve several bios. Never by sector, never at issue time.
+
+use crate::device::disk;
+use crate::force::outermost;
+use crate::kernel::{
+    BDEV_DEV, BDEV_DISK, BIO_BDEV, BIO_COMPLETE_BIO, BIO_OPF, BIO_PRIVATE, BIO_QUEUE_BIO,
+    BIO_REMAP_BIO, BIO_SIZE, ICLOG_BIO, REQ_FUA_BIT, REQ_PREFLUSH_BIT, container, dev_of_disk,
+    pointer, read,
+};
+use crate::maps::{BIOS, DEVICES, FLUSH_STACKS, ICLOGS, armed};
+use crate::stat::{add, emit, key, lose_update, now, process, record};
+use crate::task::{self, Task};
+use crate::{fsync, stack};
+use aya_ebpf::bindings::BPF_NOEXIST;
+use aya_ebpf::macros::raw_tracepoint;
+use aya_ebpf::programs::RawTracePointContext;
+use aya_log_ebpf::debug;
+use cil_trace_common::cause::Cause;
+use cil_trace_common::event::{Event, EventKind};
+use cil_trace_common::function::Group;
+use cil_trace_common::key::Key;
+use cil_trace_common::metric::Metric;
+use cil_trace_common::probe::Probe;
+use cil_trace_common::scope::Scope;
+
+const PROBE: Probe = Probe::FlushRequests;
+
+/// A bio with PREFLUSH or FUA under way.
+#[derive(Clone, Copy)]
+#[repr(C)]
+pub struct Bio {
+    /// When it was queued.
+    pub at: u64,
+    /// Where it was sent.
+    pub dev: u32,
+    /// Why.
+    pub cause: u32,
+    /// The device above, or 0.
+    pub via: u32,
+    /// Id of its stack if nothing explains it, or 0.
+    pub stack: u32,
+    /// Its bytes.
+    pub bytes: u32,
+    /// Bit 0: PREFLUSH, bit 1: FUA.
+    pub flags: u32,
+    /// Who sent it.
+    pub pid: u32,
+    /// See `pid`.
+    pub tid: u32,
+    /// See `pid`.
+    pub workload: u32,
+    /// Keeps the layout free of padding.
+    pub reserved: u32,
+    /// See `pid`.
+    pub comm: [u8; 16],
+}
+
+/// What is asked of the device: bit 0 PREFLUSH, bit 1 FUA; `None` if neither.
+#[inline(always)]
+fn flush_flags(bio: u64) -> Option<u32> {
+    let opf: u32 = read(bio, &BIO_OPF)?;
+    let bit = |position: u32| opf >> (position & 31) & 1;
+    let flags = bit(REQ_PREFLUSH_BIT.load()) | bit(REQ_FUA_BIT.load()) << 1;
+    (flags != 0).then_some(flags)
+}
+
+#[raw_tracepoint(tracepoint = "block_bio_remap")]
+pub fn block_bio_remap(ctx: RawTracePointContext) -> i32 {
+    let first = BIO_REMAP_BIO.load() == 0;
+    let bio: u64 = if first { ctx.arg(0) } else { ctx.arg(1) };
+    if armed().is_some()
+        && flush_flags(bio).is_some()
+        && let Some(task) = task::current(PROBE)
+    {
+        task.remapped_bio = bio;
+        task.remapped_from = if first { ctx.arg(1) } else { ctx.arg(2) };
+    }
+    0
+}
+
+#[raw_tracepoint(tracepoint = "block_bio_queue")]
+pub fn block_bio_queue(ctx: RawTracePointContext) -> i32 {
+    let bio: u64 = if BIO_QUEUE_BIO.load() == 0 {
+        ctx.arg(0)
+    } else {
+        ctx.arg(1)
+    };
+    queued(&ctx, bio);
+    0
+}
+
+fn queued(ctx: &RawTracePointContext, bio: u64) -> Option<()> {
+    let state = armed()?;
+    let flags = flush_flags(bio)?;
+    let bdev = pointer(bio, &BIO_BDEV)?;
+    let dev: u32 = read(bdev, &BDEV_DEV)?;
+    let whole = dev_of_disk(pointer(bdev, &BDEV_DISK)?)?;
+    let iclog = iclog_cause(bio);
+    // SAFETY: user space replaces entries whole.
+    let scope = unsafe { DEVICES.get(dev) }.copied();
+    // An iclog of a filesystem that was mounted a moment ago is in scope before user space says so.
+    let scope = match (scope, iclog) {
+        (Some(scope), _) => scope,
+        (None, Some(_)) if state.filtered == 0 => Scope {
+            flags: Scope::XFS,
+            above: 0,
+        },
+        _ => return None,
+    };
+    let task = task::current(PROBE)?;
+    let bytes: u32 = read(bio, &BIO_SIZE)?;
+    let frames = stack::capture(PROBE, ctx);
+    let groups = frames.map_or(0, |frames| stack::groups_in(frames, state.ranges));
+    let passed_on = task.remapped_bio == bio && task.remapped_from != dev;
+    task.remapped_bio = 0;
+    let cause = if let Some(cause) = iclog {
+        cause
+    } else if passed_on && task.flush_dev == task.remapped_from {
+        task.flush_cause
+    } else {
+        explain(groups, scope.flags, flags) as u32
+    };
+    let via = if passed_on {
+        task.remapped_from
+    } else {
+        above(task, &scope, cause)
+    };
+    let kept = frames.map_or(0, stack::keep);
+    let stack = if cause == Cause::Other as u32 {
+        kept
+    } else {
+        0
+    };
+    if stack != 0 {
+        debug!(
+            ctx,
+            "flush of {}:{} explained by nothing, stack {}",
+            dev >> 20,
+            dev & 0xfffff,
+            kept
+        );
+    }
+    let row = Key {
+        metric: Metric::FlushRequested as u16,
+        label: cause as u16,
+        dev,
+        via,
+        stack,
+    };
+    add(PROBE, &row, 1);
+    add(
+        PROBE,
+        &key(Metric::FlushNeeded, dev, 0),
+        needed(flags, scope.flags),
+    );
+    if kept != 0 {
+        count_stack(&Key {
+            metric: 0,
+            label: cause as u16,
+            dev,
+            via,
+            stack: kept,
+        });
+    }
+    process(PROBE, task, |process| process.flushes_requested += 1);
+    task.flush_dev = dev;
+    task.flush_cause = cause;
+    if task.push.start != 0 {
+        task.push.flushes += 1;
+        if cause == Cause::CilPush as u32 {
+            task.push.own_flushes += 1;
+        }
+    }
+    if bytes == 0 && groups & (Group::Fsync.bit() | Group::DirFsync.bit()) != 0 && iclog.is_none() {
+        fsync::flushes(task);
+    }
+    if flags & 1 != 0
+        && let Some(disk) = disk(whole)
+    {
+        disk.waiting_dev = dev;
+        disk.waiting_cause = cause;
+        disk.waiting_via = via;
+        disk.waiting_stack = stack;
+    }
+    let entry = Bio {
+        at: now(),
+        dev,
+        cause,
+        via,
+        stack,
+        bytes,
+        flags,
+        pid: task.pid,
+        tid: task.tid,
+        workload: task.workload,
+        reserved: 0,
+        comm: task.comm,
+    };
+    BIOS.insert(bio, entry, 0)
+        .map_err(|error| lose_update(Probe::FlushEnd, error))
+        .ok()
+}
+
+/// The cause of the iclog that a bio writes: its own bio, or the half of it that was split off at
+/// the end of the log.
+#[inline(always)]
+fn iclog_cause(bio: u64) -> Option<u32> {
+    // SAFETY: only the cause is copied; the write that this bio is keeps the entry.
+    let cause =
+        |bio: u64| unsafe { ICLOGS.get(container(bio, &ICLOG_BIO)?) }.map(|iclog| iclog.cause);
+    cause(bio).or_else(|| cause(pointer(bio, &BIO_PRIVATE)?))
+}
+
+/// Why a bio that is no iclog write flushes, from the groups in its stack.
+#[inline(always)]
+fn explain(groups: u64, scope: u32, flags: u32) -> Cause {
+    const FUA: u32 = 2;
+    let has = |group: Group| groups & group.bit() != 0;
+    if has(Group::IclogRelease) {
+        Cause::ExternalLog
+    } else if has(Group::Gc) {
+        Cause::Gc
+    } else if has(Group::Unmount) || has(Group::Freeze) || has(Group::Remount) {
+        outermost(groups)
+    } else if has(Group::Write) && (has(Group::Fsync) || flags & FUA != 0) {
+        Cause::ODsync
+    } else if has(Group::Fsync) || has(Group::DirFsync) {
+        Cause::FsyncData
+    } else if has(Group::CilPush) {
+        Cause::CilPush
+    } else if scope & Scope::XFS == 0 {
+        Cause::ForeignFs
+    } else {
+        Cause::Other
+    }
+}
+
+/// The device above for which a lower device gets a bio: the loop device that this worker serves;
+/// or, for what its filesystem's own threads send meanwhile, the loop device that is flushing.
+#[inline(always)]
+fn above(task: &Task, scope: &Scope, cause: u32) -> u32 {
+    if task.via != 0 {
+        return task.via;
+    }
+    if scope.above != 0
+        && cause == Cause::ForeignFs as u32
+        && disk(scope.above).is_some_and(|disk| disk.flushing != 0)
+    {
+        return scope.above;
+    }
+    0
+}
+
+/// Device flushes that a bio requires: one for PREFLUSH, one more for a FUA that is emulated.
+#[inline(always)]
+fn needed(flags: u32, scope: u32) -> u64 {
+    let preflush = flags & 1;
+    let emulated = u32::from(flags & 2 != 0 && scope & Scope::FUA == 0);
+    u64::from(preflush + emulated)
+}
+
+#[inline(always)]
+fn count_stack(row: &Key) {
+    if let Some(count) = FLUSH_STACKS.get_ptr_mut(row) {
+        // SAFETY: a value of this CPU's own.
+        unsafe { *count += 1 };
+    } else if let Err(error) = FLUSH_STACKS.insert(row, 1, u64::from(BPF_NOEXIST)) {
+        lose_update(PROBE, error);
+    }
+}
+
+#[raw_tracepoint(tracepoint = "block_bio_complete")]
+pub fn block_bio_complete(ctx: RawTracePointContext) -> i32 {
+    completed(if BIO_COMPLETE_BIO.load() == 0 {
+        ctx.arg(0)
+    } else {
+        ctx.arg(1)
+    });
+    0
+}
+
+fn completed(bio: u64) -> Option<()> {
+    armed()?;
+    let probe = Probe::FlushEnd;
+    flush_flags(bio)?;
+    // SAFETY: the entry is copied before it is removed.
+    let entry = *unsafe { BIOS.get(bio) }?;
+    let _ = BIOS.remove(bio);
+    let latency = now() - entry.at;
+    let row = Key {
+        metric: Metric::FlushLatency as u16,
+        label: entry.cause as u16,
+        dev: entry.dev,
+        via: entry.via,
+        stack: entry.stack,
+    };
+    record(probe, &row, latency);
+    emit(
+        probe,
+        Event {
+            kind: EventKind::Flush as u16,
+            label: entry.cause as u16,
+            dev: entry.dev,
+            via: entry.via,
+            tid: entry.tid,
+            pid: entry.pid,
+            workload: entry.workload,
+            comm: entry.comm,
+            start_ns: entry.at,
+            duration_ns: latency,
+            args: [
+                u64::from(entry.bytes),
+                u64::from(entry.flags & 1),
+                u64::from(entry.flags >> 1),
+                0,
+                0,
+                0,
+            ],
+        },
+    );
+    Some(())
+}

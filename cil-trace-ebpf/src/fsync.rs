@@ -1,0 +1,141 @@
+//! fsyncs: what kind, how long, and whether they forced the log or only flushed the device.
+
+use crate::device::filesystem_in_scope;
+use crate::kernel::dev_of_inode;
+use crate::maps::armed;
+use crate::stat::{add, count, emit, key, now, record};
+use crate::task::{self, Fsync, Task};
+use crate::{sched, stack};
+use aya_ebpf::macros::raw_tracepoint;
+use aya_ebpf::programs::RawTracePointContext;
+use cil_trace_common::cause::FsyncKind;
+use cil_trace_common::event::{Event, EventKind};
+use cil_trace_common::function::Group;
+use cil_trace_common::metric::Metric;
+use cil_trace_common::probe::Probe;
+
+#[raw_tracepoint(tracepoint = "xfs_file_fsync")]
+pub fn xfs_file_fsync(ctx: RawTracePointContext) -> i32 {
+    started(&ctx, false);
+    0
+}
+
+#[raw_tracepoint(tracepoint = "xfs_dir_fsync")]
+pub fn xfs_dir_fsync(ctx: RawTracePointContext) -> i32 {
+    started(&ctx, true);
+    0
+}
+
+fn started(ctx: &RawTracePointContext, directory: bool) -> Option<()> {
+    let state = armed()?;
+    let dev = filesystem_in_scope(dev_of_inode(ctx.arg(0))?)?;
+    let task = task::current(Probe::Fsyncs)?;
+    ended(task);
+    let kind = if directory {
+        FsyncKind::Dir
+    } else {
+        kind_of(
+            stack::capture(Probe::Fsyncs, ctx)
+                .map_or(0, |frames| stack::groups_in(frames, state.ranges)),
+        )
+    };
+    task.fsync = Fsync {
+        start: now(),
+        end: 0,
+        dev,
+        kind: kind as u32,
+        forced: 0,
+        flushed: 0,
+        syscall: sched::current_syscall(),
+    };
+    // What is left of an earlier force is over.
+    task.force.start = 0;
+    count(Probe::Fsyncs, Metric::Fsyncs, dev, kind as u16);
+    Some(())
+}
+
+#[inline(always)]
+fn kind_of(groups: u64) -> FsyncKind {
+    if groups & Group::Write.bit() != 0 {
+        FsyncKind::OSync
+    } else if groups & Group::Fdatasync.bit() != 0 {
+        FsyncKind::Fdatasync
+    } else {
+        FsyncKind::Fsync
+    }
+}
+
+/// The fsync that `task` is in forces the log.
+#[inline(always)]
+pub fn forces_log(task: &mut Task) {
+    if task.fsync.forced != 0 {
+        return;
+    }
+    task.fsync.forced = 1;
+    let (dev, label) = (task.fsync.dev, task.fsync.kind as u16);
+    count(Probe::Fsyncs, Metric::FsyncForced, dev, label);
+    if task.fsync.flushed != 0 {
+        // It was counted as having flushed only; sums over CPUs wrap, so this takes it back.
+        add(
+            Probe::Fsyncs,
+            &key(Metric::FsyncFlushedOnly, dev, label),
+            u64::MAX,
+        );
+    }
+}
+
+/// The fsync that `task` is in sends an empty flush and will wait for it.
+#[inline(always)]
+pub fn flushes(task: &mut Task) {
+    if task.fsync.start == 0 {
+        return;
+    }
+    task.sleep |= Task::SLEEP_FLUSH;
+    if task.fsync.forced == 0 && task.fsync.flushed == 0 {
+        let (dev, label) = (task.fsync.dev, task.fsync.kind as u16);
+        count(Probe::Fsyncs, Metric::FsyncFlushedOnly, dev, label);
+    }
+    task.fsync.flushed = 1;
+}
+
+/// The fsync that `task` was in is over; it ended at its last known moment.
+#[inline(always)]
+pub fn ended(task: &mut Task) {
+    let fsync = task.fsync;
+    task.fsync.start = 0;
+    task.sleep &= !Task::SLEEP_FLUSH;
+    // Without a known moment (it never slept) its duration is not known.
+    if fsync.start == 0 || fsync.end == 0 {
+        return;
+    }
+    let duration = fsync.end - fsync.start;
+    let probe = Probe::FsyncEnd;
+    record(
+        probe,
+        &key(Metric::FsyncLatency, fsync.dev, fsync.kind as u16),
+        duration,
+    );
+    emit(
+        probe,
+        Event {
+            kind: EventKind::Fsync as u16,
+            label: fsync.kind as u16,
+            dev: fsync.dev,
+            via: 0,
+            tid: task.tid,
+            pid: task.pid,
+            workload: task.workload,
+            comm: task.comm,
+            start_ns: fsync.start,
+            duration_ns: duration,
+            args: [
+                u64::from(fsync.forced),
+                u64::from(fsync.flushed),
+                0,
+                0,
+                0,
+                0,
+            ],
+        },
+    );
+}

@@ -1,0 +1,146 @@
+//! Updates of the maps that user space reads: counters, histograms, losses, events.
+
+use crate::maps::{COUNTERS, EVENTS, HISTS, LOSSES, NEW_HIST, PROCESSES};
+use crate::task::Task;
+use aya_ebpf::bindings::{BPF_NOEXIST, BPF_RB_NO_WAKEUP};
+use aya_ebpf::helpers::generated::bpf_ktime_get_ns;
+use cil_trace_common::event::Event;
+use cil_trace_common::key::Key;
+use cil_trace_common::loss::{LossCause, slot};
+use cil_trace_common::metric::Metric;
+use cil_trace_common::probe::Probe;
+use cil_trace_common::process::Process;
+
+const E2BIG: i32 = -7;
+/// The entry has been made by another CPU meanwhile.
+pub const EEXIST: i32 = -17;
+
+/// CLOCK_MONOTONIC, nanoseconds.
+#[inline(always)]
+pub fn now() -> u64 {
+    // SAFETY: the helper has no precondition.
+    unsafe { bpf_ktime_get_ns() }
+}
+
+/// The key of a metric of one device.
+#[inline(always)]
+pub fn key(metric: Metric, dev: u32, label: u16) -> Key {
+    Key {
+        metric: metric as u16,
+        label,
+        dev,
+        via: 0,
+        stack: 0,
+    }
+}
+
+/// Counts what is missing from `probe`'s numbers.
+#[inline(always)]
+pub fn lose(probe: Probe, cause: LossCause) {
+    if let Some(count) = LOSSES.get_ptr_mut(slot(probe as u16, cause)) {
+        // SAFETY: a value of this CPU's own.
+        unsafe { *count += 1 };
+    }
+}
+
+/// Counts a failed update by its error.
+#[inline(always)]
+pub fn lose_update(probe: Probe, error: i32) {
+    lose(
+        probe,
+        if error == E2BIG {
+            LossCause::MapFull
+        } else {
+            LossCause::MapBusy
+        },
+    );
+}
+
+/// Adds to a value that other CPUs may change too, wrapping.
+///
+/// The core library has no atomic addition for this target; the instruction is as old as BPF maps.
+#[inline(always)]
+pub fn atomic_add(value: *mut u64, n: u64) {
+    #[cfg(target_arch = "bpf")]
+    // SAFETY: the callers pass a map value, aligned to 8 bytes, that outlives the program.
+    unsafe {
+        core::arch::asm!("lock *(u64 *)({0} + 0) += {1}", in(reg) value, in(reg) n);
+    }
+    #[cfg(not(target_arch = "bpf"))]
+    let _ = (value, n);
+}
+
+/// Adds `n` to a counter.
+#[inline(always)]
+pub fn add(probe: Probe, key: &Key, n: u64) {
+    if let Some(counter) = COUNTERS.get_ptr_mut(key) {
+        // SAFETY: a value of this CPU's own.
+        unsafe { *counter = (*counter).wrapping_add(n) };
+        return;
+    }
+    match COUNTERS.insert(key, n, u64::from(BPF_NOEXIST)) {
+        Ok(()) => {}
+        // Another CPU made the entry meanwhile.
+        Err(EEXIST) => {
+            if let Some(counter) = COUNTERS.get_ptr_mut(key) {
+                // SAFETY: a value of this CPU's own.
+                unsafe { *counter = (*counter).wrapping_add(n) };
+            }
+        }
+        Err(error) => lose_update(probe, error),
+    }
+}
+
+/// Adds 1 to a counter of one device.
+#[inline(always)]
+pub fn count(probe: Probe, metric: Metric, dev: u32, label: u16) {
+    add(probe, &key(metric, dev, label), 1);
+}
+
+/// Records a value in a histogram.
+#[inline(always)]
+pub fn record(probe: Probe, key: &Key, value: u64) {
+    if HISTS.get_ptr(key).is_none() {
+        let Some(new) = NEW_HIST.get(0) else { return };
+        match HISTS.insert(key, new, u64::from(BPF_NOEXIST)) {
+            Ok(()) | Err(EEXIST) => {}
+            Err(error) => return lose_update(probe, error),
+        }
+    }
+    if let Some(hist) = HISTS.get_ptr_mut(key) {
+        // SAFETY: a value of this CPU's own.
+        unsafe { (*hist).record(value) };
+    }
+}
+
+/// Updates what is known of the process that `task` belongs to.
+#[inline(always)]
+pub fn process(probe: Probe, task: &Task, update: impl Fn(&mut Process)) {
+    if PROCESSES.get_ptr(task.pid).is_none() {
+        let new = Process {
+            comm: task.comm,
+            workload: u64::from(task.workload),
+            ..Process::default()
+        };
+        match PROCESSES.insert(task.pid, new, u64::from(BPF_NOEXIST)) {
+            Ok(()) | Err(EEXIST) => {}
+            Err(error) => return lose_update(probe, error),
+        }
+    }
+    if let Some(process) = PROCESSES.get_ptr_mut(task.pid) {
+        // SAFETY: the entry stays while this program runs; threads of one process may race.
+        update(unsafe { &mut *process });
+    }
+}
+
+/// Hands one object to user space.
+#[inline(always)]
+pub fn emit(probe: Probe, event: Event) {
+    match EVENTS.reserve::<Event>(0) {
+        Some(mut entry) => {
+            entry.write(event);
+            entry.submit(u64::from(BPF_RB_NO_WAKEUP));
+        }
+        None => lose(probe, LossCause::RingBufferFull),
+    }
+}
