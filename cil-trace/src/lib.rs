@@ -1,0 +1,3 @@
+//! The impure part of cil-trace: what touches the kernel, processes, files and the terminal.
+
+pub mod system;
