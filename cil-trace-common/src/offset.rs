@@ -75,8 +75,6 @@ macro_rules! for_each_offset {
             CTX_PUSH_WORK: Member("xfs_cil_ctx", ["push_work"]);
             TRANS_MOUNT: Member("xfs_trans", ["t_mountp"]);
             XINODE_MOUNT: Member("xfs_inode", ["i_mount"]);
-            XINODE_VNODE: Member("xfs_inode", ["i_vnode"]);
-            INODE_MODE: Member("inode", ["i_mode"]);
             ITEM_LOG: Member("xfs_log_item", ["li_log"]);
             ITEM_MOUNT: Member("xfs_log_item", ["li_mountp"]);
             WORK_FUNC: Member("work_struct", ["func"]);
@@ -103,10 +101,8 @@ macro_rules! for_each_offset {
             REQ_FUA_BIT: Enumerator("req_flag_bits", "__REQ_FUA");
             REQ_PREFLUSH_BIT: Enumerator("req_flag_bits", "__REQ_PREFLUSH");
             BIO_QUEUE_BIO: Argument("block_bio_queue", "bio");
-            BIO_COMPLETE_BIO: Argument("block_bio_complete", "bio");
             BIO_REMAP_BIO: Argument("block_bio_remap", "bio");
             RQ_ISSUE_RQ: Argument("block_rq_issue", "request");
-            RQ_COMPLETE_RQ: Argument("block_rq_complete", "request");
             SCHED_SWITCH_ARGS: ArgumentCount("sched_switch");
         }
     };

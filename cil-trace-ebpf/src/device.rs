@@ -2,7 +2,7 @@
 
 use crate::kernel::{
     QUEUE_DISK, REQ_FUA_BIT, REQUEST_DISK, REQUEST_FLAGS, REQUEST_QUEUE, REQUEST_START,
-    RQ_COMPLETE_RQ, RQ_ISSUE_RQ, dev_of_disk, pointer, read,
+    RQ_ISSUE_RQ, argument, dev_of_disk, pointer, read,
 };
 use crate::maps::{DEVICES, DISKS, REQUESTS, armed};
 use crate::stat::{EEXIST, add, atomic_add, count, key, lose_update, now, record};
@@ -101,12 +101,7 @@ fn disk_of(request: u64) -> Option<u32> {
 
 #[raw_tracepoint(tracepoint = "block_rq_issue")]
 pub fn block_rq_issue(ctx: RawTracePointContext) -> i32 {
-    // The argument moved; the verifier wants a constant index.
-    issued(if RQ_ISSUE_RQ.load() == 0 {
-        ctx.arg(0)
-    } else {
-        ctx.arg(1)
-    });
+    issued(argument::<0, 1>(&ctx, &RQ_ISSUE_RQ));
     0
 }
 
@@ -162,17 +157,7 @@ fn flush_issued(dev: u32, now: u64) -> Option<()> {
 
 #[raw_tracepoint(tracepoint = "block_rq_complete")]
 pub fn block_rq_complete(ctx: RawTracePointContext) -> i32 {
-    let request: u64 = if RQ_COMPLETE_RQ.load() == 0 {
-        ctx.arg(0)
-    } else {
-        ctx.arg(1)
-    };
-    let bytes: u32 = if RQ_COMPLETE_RQ.load() == 0 {
-        ctx.arg(2)
-    } else {
-        ctx.arg(3)
-    };
-    completed(request, bytes);
+    completed(ctx.arg(0), ctx.arg(2));
     0
 }
 

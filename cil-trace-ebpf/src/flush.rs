@@ -6,8 +6,8 @@
 use crate::device::disk;
 use crate::force::outermost;
 use crate::kernel::{
-    BDEV_DEV, BDEV_DISK, BIO_BDEV, BIO_COMPLETE_BIO, BIO_OPF, BIO_PRIVATE, BIO_QUEUE_BIO,
-    BIO_REMAP_BIO, BIO_SIZE, ICLOG_BIO, REQ_FUA_BIT, REQ_PREFLUSH_BIT, container, dev_of_disk,
+    BDEV_DEV, BDEV_DISK, BIO_BDEV, BIO_OPF, BIO_PRIVATE, BIO_QUEUE_BIO,
+    BIO_REMAP_BIO, BIO_SIZE, ICLOG_BIO, REQ_FUA_BIT, REQ_PREFLUSH_BIT, argument, container, dev_of_disk,
     pointer, read,
 };
 use crate::maps::{BIOS, DEVICES, FLUSH_STACKS, ICLOGS, armed};
@@ -69,26 +69,20 @@ fn flush_flags(bio: u64) -> Option<u32> {
 
 #[raw_tracepoint(tracepoint = "block_bio_remap")]
 pub fn block_bio_remap(ctx: RawTracePointContext) -> i32 {
-    let first = BIO_REMAP_BIO.load() == 0;
-    let bio: u64 = if first { ctx.arg(0) } else { ctx.arg(1) };
+    let bio = argument::<0, 1>(&ctx, &BIO_REMAP_BIO);
     if armed().is_some()
         && flush_flags(bio).is_some()
         && let Some(task) = task::current(PROBE)
     {
         task.remapped_bio = bio;
-        task.remapped_from = if first { ctx.arg(1) } else { ctx.arg(2) };
+        task.remapped_from = argument::<1, 2>(&ctx, &BIO_REMAP_BIO) as u32;
     }
     0
 }
 
 #[raw_tracepoint(tracepoint = "block_bio_queue")]
 pub fn block_bio_queue(ctx: RawTracePointContext) -> i32 {
-    let bio: u64 = if BIO_QUEUE_BIO.load() == 0 {
-        ctx.arg(0)
-    } else {
-        ctx.arg(1)
-    };
-    queued(&ctx, bio);
+    queued(&ctx, argument::<0, 1>(&ctx, &BIO_QUEUE_BIO));
     0
 }
 

@@ -1,7 +1,10 @@
 //! Reads of kernel structures, at offsets that user space found in BTF.
 
+#[cfg(target_arch = "bpf")]
+use aya_ebpf::EbpfContext as _;
 use aya_ebpf::Global;
 use aya_ebpf::helpers::bpf_probe_read_kernel;
+use aya_ebpf::programs::RawTracePointContext;
 use cil_trace_common::offset::ABSENT;
 
 macro_rules! globals {
@@ -14,6 +17,35 @@ macro_rules! globals {
     };
 }
 cil_trace_common::for_each_offset!(globals);
+
+/// An argument of a raw tracepoint: `FIRST` if `choice` is 0, else `SECOND`.
+///
+/// Written in assembly because the verifier wants constant offsets into the context, and refuses
+/// an argument that a tracepoint does not have even if it is not used: there must be two loads in
+/// two branches, of which it drops one, as `choice` is read-only.
+#[inline(always)]
+pub fn argument<const FIRST: usize, const SECOND: usize>(
+    ctx: &RawTracePointContext,
+    choice: &Global<u32>,
+) -> u64 {
+    #[cfg(target_arch = "bpf")]
+    {
+        let value: u64;
+        let ctx = ctx.as_ptr();
+        // SAFETY: the context holds at least as many arguments as the kernel whose BTF made the
+        // choice; the verifier checks it.
+        unsafe {
+            if choice.load() == 0 {
+                core::arch::asm!("{0} = *(u64 *)({1} + {2})", out(reg) value, in(reg) ctx, const FIRST * 8);
+            } else {
+                core::arch::asm!("{0} = *(u64 *)({1} + {2})", out(reg) value, in(reg) ctx, const SECOND * 8);
+            }
+        }
+        value
+    }
+    #[cfg(not(target_arch = "bpf"))]
+    ctx.arg(if choice.load() == 0 { FIRST } else { SECOND })
+}
 
 /// Reads the member at `offset` of the structure at `base`; `None` if this kernel has no such
 /// member or the address is bad.

@@ -120,6 +120,14 @@ impl KernelBtf {
         self.function_home(name) == Some("vmlinux")
     }
 
+    /// Whether the kernel itself (not a module) describes this tracepoint, as `tp_btf` requires.
+    #[must_use]
+    pub fn has_event(&self, name: &str) -> bool {
+        self.named(&format!("btf_trace_{name}"))
+            .iter()
+            .any(|(btf, found)| matches!(found, Type::Typedef(_)) && btf.name == "vmlinux")
+    }
+
     /// Where a function's BTF is: `vmlinux` or a module's name.
     #[must_use]
     pub fn function_home(&self, name: &str) -> Option<&str> {

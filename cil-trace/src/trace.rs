@@ -1,0 +1,14 @@
+//! The kernel side from user space: loading, attaching, and reading its maps.
+//!
+//! Nothing here decides what a number means; what is read becomes a
+//! [`Tick`](cil_trace_core::tick::Tick).
+
+mod attach;
+mod kernel;
+mod load;
+mod maps;
+mod snapshot;
+
+pub use kernel::RunningKernel;
+pub use load::{Options, Tracer};
+pub use snapshot::Reader;

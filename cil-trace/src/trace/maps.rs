@@ -1,0 +1,124 @@
+//! The maps of the kernel side, typed.
+
+use anyhow::{Context as _, Result};
+use aya::maps::{Array, HashMap, MapData, PerCpuArray, PerCpuHashMap, RingBuf};
+use aya::{Ebpf, Pod};
+use cil_trace_common::function::Range;
+use cil_trace_common::hist::Hist;
+use cil_trace_common::key::Key;
+use cil_trace_common::process::Process;
+use cil_trace_common::scope::{Scope, State};
+
+/// Frames of a stack that the kernel side keeps.
+pub const DEPTH: usize = 32;
+
+/// A stack as the kernel side keeps it.
+#[derive(Clone, Copy)]
+#[repr(C)]
+pub struct Stack {
+    hash: u64,
+    /// Return addresses, leaf first; 0 past the last.
+    pub frames: [u64; DEPTH],
+}
+// SAFETY: plain integers, `repr(C)`, without padding.
+unsafe impl Pod for Stack {}
+
+/// Every map that user space reads or writes.
+pub struct Maps {
+    state: Array<MapData, State>,
+    ranges: Array<MapData, Range>,
+    devices: HashMap<MapData, u32, Scope>,
+    workload: HashMap<MapData, u32, u32>,
+    /// Sums.
+    pub counters: PerCpuHashMap<MapData, Key, u64>,
+    /// Histograms.
+    pub hists: PerCpuHashMap<MapData, Key, Hist>,
+    /// Sums by process.
+    pub processes: HashMap<MapData, u32, Process>,
+    /// Losses.
+    pub losses: PerCpuArray<MapData, u64>,
+    /// Stacks by id.
+    pub stacks: HashMap<MapData, u32, Stack>,
+    /// Flushes by stack.
+    pub flush_stacks: PerCpuHashMap<MapData, Key, u64>,
+    /// Single objects.
+    pub events: RingBuf<MapData>,
+}
+
+impl Maps {
+    /// Takes the maps out of a loaded object.
+    ///
+    /// # Errors
+    ///
+    /// If the object does not have them, which is a mistake in the build.
+    pub fn take(ebpf: &mut Ebpf) -> Result<Self> {
+        macro_rules! map {
+            ($name:literal) => {
+                ebpf.take_map($name)
+                    .with_context(|| format!("the eBPF object has no map {}", $name))?
+                    .try_into()
+                    .with_context(|| format!("the map {} is of another type", $name))?
+            };
+        }
+        Ok(Self {
+            state: map!("STATE"),
+            ranges: map!("RANGES"),
+            devices: map!("DEVICES"),
+            workload: map!("WORKLOAD"),
+            counters: map!("COUNTERS"),
+            hists: map!("HISTS"),
+            processes: map!("PROCESSES"),
+            losses: map!("LOSSES"),
+            stacks: map!("STACKS"),
+            flush_stacks: map!("FLUSH_STACKS"),
+            events: map!("EVENTS"),
+        })
+    }
+
+    /// Replaces the state.
+    ///
+    /// # Errors
+    ///
+    /// If the kernel refuses the update.
+    pub fn set_state(&mut self, state: &State) -> Result<()> {
+        self.state
+            .set(0, state, 0)
+            .context("cannot write the state map")
+    }
+
+    /// Fills the table of code ranges, which must be sorted.
+    ///
+    /// # Errors
+    ///
+    /// If the kernel refuses the update.
+    pub fn set_ranges(&mut self, ranges: &[Range]) -> Result<()> {
+        for (index, range) in (0u32..).zip(ranges) {
+            self.ranges
+                .set(index, range, 0)
+                .context("cannot write the map of code ranges")?;
+        }
+        Ok(())
+    }
+
+    /// Brings a device into scope.
+    ///
+    /// # Errors
+    ///
+    /// If the kernel refuses the update.
+    pub fn set_device(&mut self, dev: u32, scope: Scope) -> Result<()> {
+        self.devices
+            .insert(dev, scope, 0)
+            .context("cannot write the device map")
+    }
+
+    /// Counts a process to the workload, with all that descends from it from now on.
+    ///
+    /// # Errors
+    ///
+    /// If the kernel refuses the update.
+    pub fn add_to_workload(&mut self, pid: u32) -> Result<()> {
+        self.workload
+            .insert(pid, 1, 0)
+            .context("cannot write the workload map")
+    }
+}

@@ -1,0 +1,238 @@
+//! Turns what the maps hold into ticks: the increments since the reading before.
+
+use super::load::Tracer;
+use super::maps::Maps;
+use crate::system::kallsyms::Kallsyms;
+use anyhow::{Context as _, Result};
+use aya::maps::PerCpuValues;
+use cil_trace_common::hist::Hist;
+use cil_trace_common::key::Key;
+use cil_trace_common::loss::{LossCause, slot};
+use cil_trace_common::probe::Probe;
+use cil_trace_common::process::Process;
+use cil_trace_core::decode;
+use cil_trace_core::device::Dev;
+use cil_trace_core::histogram::Histogram;
+use cil_trace_core::sample::Sampler;
+use cil_trace_core::series::Series;
+use cil_trace_core::tick::{Loss, ProcessRow, Stack, StackCount, Tick};
+use std::collections::{HashMap, HashSet};
+
+/// Reads ticks, one after another.
+pub struct Reader {
+    counters: HashMap<Key, u64>,
+    hists: HashMap<Key, Hist>,
+    processes: HashMap<u32, Process>,
+    losses: HashMap<u32, u64>,
+    stacks: HashSet<u32>,
+    flush_stacks: HashMap<Key, u64>,
+    sampler: Sampler,
+    next: u64,
+    start_ns: u64,
+    /// Records of the ring buffer that could not be decoded.
+    undecoded: u64,
+}
+
+impl Reader {
+    /// Begins at the window's start.
+    #[must_use]
+    pub fn new(start_ns: u64) -> Self {
+        Self {
+            counters: HashMap::new(),
+            hists: HashMap::new(),
+            processes: HashMap::new(),
+            losses: HashMap::new(),
+            stacks: HashSet::new(),
+            flush_stacks: HashMap::new(),
+            // What the uniform sample draws must not follow a pattern of the workload, no more.
+            sampler: Sampler::new(start_ns),
+            next: 0,
+            start_ns,
+            undecoded: 0,
+        }
+    }
+
+    /// Takes what is in the ring buffer. Called more often than [`Reader::tick`], so that the
+    /// buffer does not fill.
+    pub fn drain(&mut self, maps: &mut Maps) {
+        while let Some(record) = maps.events.next() {
+            match decode::event(&record) {
+                Ok(event) => self.sampler.add(event),
+                Err(error) => {
+                    log::debug!("{error}");
+                    self.undecoded += 1;
+                }
+            }
+        }
+    }
+
+    /// Reads one tick, which ends at `end_ns`.
+    ///
+    /// # Errors
+    ///
+    /// If a map cannot be read.
+    pub fn tick(&mut self, tracer: &mut Tracer, symbols: &Kallsyms, end_ns: u64) -> Result<Tick> {
+        let maps = &mut tracer.maps;
+        self.drain(maps);
+        let (events, events_seen) = self.sampler.take();
+        let tick = Tick {
+            index: self.next,
+            start_ns: self.start_ns,
+            end_ns,
+            counters: self.counters(maps)?,
+            histograms: self.histograms(maps)?,
+            events,
+            events_seen,
+            processes: self.processes(maps)?,
+            losses: self.losses(maps)?,
+            flush_stacks: self.flush_stacks(maps)?,
+            stacks: self.stacks(maps, symbols)?,
+            devices: Vec::new(),
+        };
+        self.next += 1;
+        self.start_ns = end_ns;
+        Ok(tick)
+    }
+
+    fn counters(&mut self, maps: &Maps) -> Result<Vec<(Series, u64)>> {
+        let mut changed = Vec::new();
+        for entry in maps.counters.iter() {
+            let (key, values) = entry.context("cannot read the counters")?;
+            let now = sum(&values);
+            let before = self.counters.insert(key, now).unwrap_or(0);
+            // A key that this build does not know cannot come from its own object.
+            if now != before
+                && let Some(series) = Series::decode(&key)
+            {
+                changed.push((series, now.wrapping_sub(before)));
+            }
+        }
+        changed.sort_by_key(|(series, _)| *series);
+        Ok(changed)
+    }
+
+    fn histograms(&mut self, maps: &Maps) -> Result<Vec<(Series, Histogram)>> {
+        let mut changed = Vec::new();
+        for entry in maps.hists.iter() {
+            let (key, values) = entry.context("cannot read the histograms")?;
+            let mut now = Hist::EMPTY;
+            for value in values.iter() {
+                merge(&mut now, value);
+            }
+            let before = self.hists.insert(key, now).unwrap_or(Hist::EMPTY);
+            if now.count != before.count
+                && let Some(series) = Series::decode(&key)
+            {
+                changed.push((series, Histogram::between(&before, &now)));
+            }
+        }
+        changed.sort_by_key(|(series, _)| *series);
+        Ok(changed)
+    }
+
+    fn processes(&mut self, maps: &Maps) -> Result<Vec<ProcessRow>> {
+        let mut changed = Vec::new();
+        for entry in maps.processes.iter() {
+            let (pid, now) = entry.context("cannot read the processes")?;
+            if self.processes.insert(pid, now) != Some(now) {
+                changed.push(ProcessRow {
+                    pid,
+                    comm: decode::text(&now.comm),
+                    workload: now.workload != 0,
+                    forces: now.forces,
+                    flushes_requested: now.flushes_requested,
+                    log_wait_ns: now.log_wait_ns,
+                });
+            }
+        }
+        changed.sort_by_key(|row| row.pid);
+        Ok(changed)
+    }
+
+    fn losses(&mut self, maps: &Maps) -> Result<Vec<Loss>> {
+        let mut changed = Vec::new();
+        for &probe in Probe::ALL {
+            for &cause in LossCause::ALL {
+                let index = slot(probe as u16, cause);
+                let values = maps
+                    .losses
+                    .get(&index, 0)
+                    .context("cannot read the losses")?;
+                let now = sum(&values);
+                let before = self.losses.insert(index, now).unwrap_or(0);
+                if now != before {
+                    changed.push(Loss {
+                        probe,
+                        cause,
+                        count: now - before,
+                    });
+                }
+            }
+        }
+        Ok(changed)
+    }
+
+    fn flush_stacks(&mut self, maps: &Maps) -> Result<Vec<StackCount>> {
+        let mut changed = Vec::new();
+        for entry in maps.flush_stacks.iter() {
+            let (key, values) = entry.context("cannot read the flushes by stack")?;
+            let now = sum(&values);
+            let before = self.flush_stacks.insert(key, now).unwrap_or(0);
+            if now != before {
+                changed.push(StackCount {
+                    stack: key.stack.wrapping_sub(1),
+                    dev: Dev(key.dev),
+                    cause: key.label,
+                    count: now.wrapping_sub(before),
+                });
+            }
+        }
+        changed.sort_by_key(|row| (row.dev, row.cause, row.stack));
+        Ok(changed)
+    }
+
+    /// Stacks that were not there before, with their symbols. Their ids are the kernel side's
+    /// less 1, as in [`Series::stack`].
+    fn stacks(&mut self, maps: &Maps, symbols: &Kallsyms) -> Result<Vec<Stack>> {
+        let mut new = Vec::new();
+        for entry in maps.stacks.iter() {
+            let (id, stack) = entry.context("cannot read the stacks")?;
+            if self.stacks.insert(id) {
+                let frames = stack.frames.iter().take_while(|&&address| address != 0);
+                let frames = frames.map(|&address| name(symbols, address)).collect();
+                new.push(Stack {
+                    id: id.wrapping_sub(1),
+                    frames,
+                });
+            }
+        }
+        new.sort_by_key(|stack| stack.id);
+        Ok(new)
+    }
+}
+
+/// A function's name; unresolved, its address.
+fn name(symbols: &Kallsyms, address: u64) -> String {
+    match symbols.name_of(address) {
+        Some((name, _)) => match symbols.module_of(address) {
+            Some(module) => format!("{name} [{module}]"),
+            None => name.to_owned(),
+        },
+        None => format!("{address:#x}"),
+    }
+}
+
+fn sum(values: &PerCpuValues<u64>) -> u64 {
+    values.iter().fold(0, |sum, value| sum.wrapping_add(*value))
+}
+
+/// Adds the histogram of one CPU.
+fn merge(into: &mut Hist, from: &Hist) {
+    into.count += from.count;
+    into.sum = into.sum.wrapping_add(from.sum);
+    into.max = into.max.max(from.max);
+    into.not_min = into.not_min.max(from.not_min);
+    for (into, from) in into.buckets.iter_mut().zip(&from.buckets) {
+        *into = into.wrapping_add(*from);
+    }
+}
