@@ -11,7 +11,7 @@ pub use select::{Filter, NoXfs, SelectError};
 
 use super::ioctl;
 use super::mounts::{self, Mount};
-use super::sysfs::{Block, Sysfs};
+use super::sysfs::Sysfs;
 use anyhow::{Context as _, Result};
 use cil_trace_common::scope::Scope;
 use cil_trace_core::device::{Dev, Device};
@@ -32,6 +32,17 @@ pub struct Topology {
     pub devices: Vec<Device>,
     /// What could not be found out, as sentences for the user.
     pub notes: Vec<String>,
+    /// Every loop device of the machine whose file could be found, in scope or not.
+    loops: BTreeMap<Dev, Backing>,
+}
+
+/// Where a loop device's file lies.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+struct Backing {
+    /// The device of the filesystem that holds it.
+    dev: Dev,
+    /// The whole disk, if that is a partition.
+    disk: Option<Dev>,
 }
 
 /// One mounted XFS.
@@ -84,7 +95,15 @@ impl Topology {
     }
 
     fn build(sysfs: &Sysfs, mounts: &[Mount], ask: &Ask) -> Self {
-        let mut topology = Self::default();
+        let loops = sysfs.loops().into_iter().filter_map(|(dev, block)| {
+            let below = (ask.file_device)(&block.name, block.backing_file.as_deref()?)?;
+            let disk = sysfs.block(below).and_then(|block| block.partition_of);
+            Some((dev, Backing { dev: below, disk }))
+        });
+        let mut topology = Self {
+            loops: loops.collect(),
+            ..Self::default()
+        };
         let mut devices: BTreeMap<Dev, Device> = BTreeMap::new();
         let mounted = mounts.iter().filter(|mount| mount.filesystem == XFS);
         let roots: BTreeSet<Dev> = xfs_devices(sysfs)
@@ -101,7 +120,7 @@ impl Topology {
             if devices.contains_key(&dev) {
                 continue;
             }
-            let mut device = topology.device(sysfs, ask, dev);
+            let mut device = topology.device(sysfs, dev);
             if let Some(mount) = mount_of(mounts, dev) {
                 device.filesystem = Some(mount.filesystem.clone());
                 device.mountpoint = Some(mount.mountpoint.to_string_lossy().into_owned());
@@ -114,7 +133,7 @@ impl Topology {
     }
 
     fn xfs_device(&mut self, sysfs: &Sysfs, mounts: &[Mount], ask: &Ask, dev: Dev) -> Device {
-        let mut device = self.device(sysfs, ask, dev);
+        let mut device = self.device(sysfs, dev);
         device.filesystem = Some(XFS.to_owned());
         let mut all: Vec<&Mount> = mounts.iter().filter(|mount| mount.dev == dev).collect();
         all.sort_by_key(|mount| mount.root != "/");
@@ -150,7 +169,7 @@ impl Topology {
         device
     }
 
-    fn device(&mut self, sysfs: &Sysfs, ask: &Ask, dev: Dev) -> Device {
+    fn device(&mut self, sysfs: &Sysfs, dev: Dev) -> Device {
         let Some(block) = sysfs.block(dev) else {
             self.notes.push(format!(
                 "{dev}: not in /sys/dev/block, so what lies beneath it is unknown"
@@ -162,7 +181,7 @@ impl Topology {
             };
         };
         let stacked_on = match &block.backing_file {
-            Some(file) => self.loop_file(ask, &block, file),
+            Some(file) => self.below_loop(dev, &block.name, file),
             None => block.slaves,
         };
         Device {
@@ -177,8 +196,8 @@ impl Topology {
         }
     }
 
-    fn loop_file(&mut self, ask: &Ask, block: &Block, file: &Path) -> Vec<Dev> {
-        let reason = match (ask.file_device)(&block.name, file) {
+    fn below_loop(&mut self, dev: Dev, name: &str, file: &Path) -> Vec<Dev> {
+        let reason = match self.loops.get(&dev).map(|file| file.dev) {
             // Major 0 is no block device.
             Some(dev) if dev.major() != 0 => return vec![dev],
             Some(dev) => format!(
@@ -189,7 +208,7 @@ impl Topology {
         };
         self.notes.push(format!(
             "{}: its file {} {reason}, so what lies beneath is not followed",
-            block.name,
+            name,
             file.display()
         ));
         Vec::new()
@@ -234,16 +253,16 @@ impl Topology {
             .collect()
     }
 
-    /// The loop device whose file this disk or one of its partitions holds, if it is just one.
+    /// The loop device whose file this disk or one of its partitions holds, if it is the only one
+    /// on the machine: one out of scope issues flushes to the disk too.
     fn loop_above(&self, dev: Dev) -> Option<Dev> {
-        let disk = |below: Dev| self.device_of(below).and_then(|device| device.partition_of);
-        let holds = |&below: &Dev| below == dev || disk(below) == Some(dev);
-        let mut loops = self
-            .devices
+        let mut above = self
+            .loops
             .iter()
-            .filter(|device| is_loop(device) && device.stacked_on.iter().any(holds));
-        let only = loops.next()?;
-        loops.next().is_none().then_some(only.dev)
+            .filter(|(_, file)| file.dev == dev || file.disk == Some(dev))
+            .map(|(&above, _)| above);
+        let only = above.next()?;
+        above.next().is_none().then_some(only)
     }
 }
 
@@ -279,12 +298,6 @@ fn mount_of(mounts: &[Mount], dev: Dev) -> Option<&Mount> {
         .filter(of_dev)
         .find(|mount| mount.root == "/")
         .or_else(|| mounts.iter().find(of_dev))
-}
-
-/// Whether it is a loop device, by the major number that the kernel reserves for them.
-fn is_loop(device: &Device) -> bool {
-    const LOOP_MAJOR: u32 = 7;
-    device.dev.major() == LOOP_MAJOR
 }
 
 /// `32k`, as XFS shows sizes among its mount options.

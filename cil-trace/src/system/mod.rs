@@ -5,7 +5,7 @@
 
 pub mod btf;
 pub mod devices;
-//pub mod environment;
+pub mod environment;
 mod ioctl;
 pub mod kallsyms;
 pub mod mounts;

@@ -75,6 +75,20 @@ impl Sysfs {
         read_dev(&self.root.join("class/block").join(name).join("dev"))
     }
 
+    /// Every loop device that has a file.
+    #[must_use]
+    pub fn loops(&self) -> Vec<(Dev, Block)> {
+        let names = entries(&self.root.join("class/block"));
+        let loops = names.iter().filter(|name| name.starts_with("loop"));
+        loops
+            .filter_map(|name| {
+                let dev = self.dev_of(name)?;
+                Some((dev, self.block(dev)?))
+            })
+            .filter(|(_, block)| block.backing_file.is_some())
+            .collect()
+    }
+
     /// Bare device names of every mounted XFS, in any mount namespace.
     #[must_use]
     pub fn xfs_names(&self) -> Vec<String> {

@@ -231,12 +231,13 @@ fn the_kernel_side_is_told_each_devices_part() {
 
 #[test]
 fn two_loop_devices_over_a_disk_are_none_that_can_be_named() {
+    // One of them is out of scope, with its file on a partition, and flushes all the same.
     let mut topology = topology();
-    let second = topology
-        .devices
-        .iter_mut()
-        .find(|device| device.name == "loop7");
-    second.unwrap().stacked_on = vec![Dev::new(254, 0)];
+    let file = Backing {
+        dev: Dev::new(254, 1),
+        disk: Some(Dev::new(254, 0)),
+    };
+    topology.loops.insert(Dev::new(7, 8), file);
     let entries = topology.scope_entries();
     let vda = entries.iter().find(|(dev, _)| *dev == Dev::new(254, 0));
     assert_eq!(vda.unwrap().1.above, 0);
