@@ -17,6 +17,7 @@ const MODULES: [&str; 2] = ["xfs", "loop"];
 /// The kernel's types, and those of its modules that matter here.
 pub struct KernelBtf {
     all: BtfCollection,
+    notes: Vec<String>,
 }
 
 /// The value of every row of [`OFFSETS`] on one kernel.
@@ -46,7 +47,8 @@ impl KernelBtf {
     /// Opens the running kernel's BTF and its modules'.
     ///
     /// # Errors
-    /// If there is none or it cannot be parsed; the text says what the kernel needs.
+    /// If the kernel has none or it cannot be parsed; the text says what is needed. A module's that
+    /// cannot be parsed is left out and noted.
     pub fn open() -> Result<Self> {
         Self::open_in(Path::new(DIRECTORY))
     }
@@ -71,14 +73,27 @@ impl KernelBtf {
                     vmlinux.display()
                 )
             })?;
+        let mut notes = Vec::new();
         for module in MODULES {
             let path = directory.join(module);
-            if path.exists() {
-                all.add_split_btf_from_file(&path)
-                    .with_context(|| format!("cannot parse {}", path.display()))?;
+            if !path.exists() {
+                continue;
+            }
+            if let Err(error) = all.add_split_btf_from_file(&path) {
+                notes.push(format!(
+                    "{}: {error}; the module's types are unknown (it may have been built for \
+                     another kernel)",
+                    path.display()
+                ));
             }
         }
-        Ok(Self { all })
+        Ok(Self { all, notes })
+    }
+
+    /// What could not be parsed, as sentences for the user.
+    #[must_use]
+    pub fn notes(&self) -> &[String] {
+        &self.notes
     }
 
     /// Looks up every row of [`OFFSETS`].

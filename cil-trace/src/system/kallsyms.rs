@@ -78,9 +78,8 @@ impl Kallsyms {
             .with_context(|| format!("cannot read {PATH}: the kernel needs CONFIG_KALLSYMS=y"))?;
         let table = Self::parse(&text);
         if table.symbols.is_empty() {
-            bail!(no_addresses(
-                fs::read_to_string("/proc/sys/kernel/kptr_restrict").ok()
-            ));
+            let present = fs::read_to_string("/proc/sys/kernel/kptr_restrict").ok();
+            bail!(no_addresses(present.as_deref()));
         }
         Ok(table)
     }
@@ -305,8 +304,8 @@ fn part(symbol: &str) -> Part {
     }
 }
 
-fn no_addresses(kptr_restrict: Option<String>) -> String {
-    let present = kptr_restrict.as_deref().map_or("unreadable", str::trim);
+fn no_addresses(kptr_restrict: Option<&str>) -> String {
+    let present = kptr_restrict.map_or("unreadable", str::trim);
     format!(
         "{PATH} shows no addresses: kernel.kptr_restrict is {present}. Run as root, and if it is 2, \
          allow it for this boot: sysctl kernel.kptr_restrict=1"
@@ -463,7 +462,7 @@ garbage
     fn hidden_addresses_are_explained() {
         let hidden = b"0000000000000000 T _stext\n0000000000000000 t xfs_file_fsync\t[xfs]\n";
         assert!(Kallsyms::parse(hidden).is_empty());
-        let text = no_addresses(Some("2\n".to_owned()));
+        let text = no_addresses(Some("2\n"));
         assert!(text.contains("kptr_restrict is 2"), "{text}");
         assert!(text.contains("sysctl"), "{text}");
     }

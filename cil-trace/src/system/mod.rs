@@ -4,9 +4,9 @@
 //! must not be here: loading or attaching of BPF programs.
 
 pub mod btf;
-//pub mod devices;
-//pub mod environment;
-//mod ioctl;
+pub mod devices;
+pub mod environment;
+mod ioctl;
 pub mod kallsyms;
-//pub mod mounts;
-//mod sysfs;
+pub mod mounts;
+mod sysfs;

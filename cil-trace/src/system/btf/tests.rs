@@ -147,6 +147,7 @@ fn small_kernel() -> Writer {
 fn parsed(kernel: &Writer) -> KernelBtf {
     KernelBtf {
         all: BtfCollection::from_bytes("vmlinux", &kernel.bytes()).unwrap(),
+        notes: Vec::new(),
     }
 }
 
@@ -212,6 +213,17 @@ fn a_kernel_without_btf_is_told_what_it_needs() {
     std::fs::write(empty.path().join("vmlinux"), b"not BTF").unwrap();
     let error = KernelBtf::open_in(empty.path()).err().unwrap().to_string();
     assert!(error.contains("cannot parse"), "{error}");
+}
+
+#[test]
+fn a_module_with_damaged_btf_is_left_out_and_noted() {
+    let directory = tempfile::tempdir().unwrap();
+    std::fs::write(directory.path().join("vmlinux"), small_kernel().bytes()).unwrap();
+    std::fs::write(directory.path().join("xfs"), b"damaged").unwrap();
+    let btf = KernelBtf::open_in(directory.path()).unwrap();
+    assert!(btf.has_function("submit_bio"));
+    assert_eq!(btf.notes().len(), 1);
+    assert!(btf.notes()[0].contains("/xfs: "), "{:?}", btf.notes());
 }
 
 /// A kernel 6.18.44 with XFS built in and 256 CPUs, taken down with another reader of BTF.
