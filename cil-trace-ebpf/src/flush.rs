@@ -268,11 +268,7 @@ fn count_stack(row: &Key) {
 
 #[raw_tracepoint(tracepoint = "block_bio_complete")]
 pub fn block_bio_complete(ctx: RawTracePointContext) -> i32 {
-    completed(if BIO_COMPLETE_BIO.load() == 0 {
-        ctx.arg(0)
-    } else {
-        ctx.arg(1)
-    });
+    completed(ctx.arg(1));
     0
 }
 
