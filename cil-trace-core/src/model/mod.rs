@@ -95,7 +95,7 @@ impl Model {
         for &(series, count) in &tick.counters {
             add(&mut self.counters, series, count);
             if let Some(sum) = sums.of(series.metric) {
-                *sum += count;
+                *sum = sum.saturating_add(count);
             }
         }
         self.ticks.push(sums);
@@ -197,7 +197,7 @@ impl Model {
         self.counters(metric)
             .filter(|(series, _)| filter(series))
             .map(|(_, count)| count)
-            .sum()
+            .fold(0, u64::saturating_add)
     }
 
     /// Sum of the counters of a metric on one device.
@@ -303,9 +303,10 @@ impl TickSums {
     }
 }
 
+/// Saturating, because a damaged recording may hold anything.
 fn add<K: Ord>(sums: &mut BTreeMap<K, u64>, key: K, count: u64) {
     let sum = sums.entry(key).or_default();
-    *sum = sum.wrapping_add(count);
+    *sum = sum.saturating_add(count);
 }
 
 /// The entries of one metric, which stand together because a series sorts by it first.

@@ -224,6 +224,8 @@ impl Row for (Series, Histogram) {
             .into_iter()
             .map(|(lo, _, count)| (bucket_of(lo) as u16, count))
             .collect();
+        // A histogram that contradicts itself has no quantiles.
+        (min <= max).then_some(())?;
         let histogram = Histogram {
             count,
             sum,

@@ -52,7 +52,10 @@ impl Report {
             ticks: per_tick.then(|| ticks(model)),
             overhead: footer.and_then(|footer| footer.overhead.clone()),
             events: Events {
-                seen: model.events_seen().map(|(_, seen)| seen).sum(),
+                seen: model
+                    .events_seen()
+                    .map(|(_, seen)| seen)
+                    .fold(0, u64::saturating_add),
                 kept: model.events_kept(),
             },
             loss: loss(model),
@@ -144,7 +147,7 @@ fn loss(model: &Model) -> Loss {
             LossCause::Unpaired => &mut loss.unpaired,
             LossCause::StackLost => &mut loss.stacks_lost,
         };
-        *sum += count;
+        *sum = sum.saturating_add(count);
         let (probe, cause) = (probe.name().to_owned(), cause.name().to_owned());
         loss.by_probe.push(LossRow {
             probe,

@@ -11,6 +11,7 @@ use cil_trace_core::device::{Dev, Device};
 use cil_trace_core::histogram::Histogram;
 use cil_trace_core::model::Model;
 use cil_trace_core::recording::{Recording, Writer};
+use cil_trace_core::report::schema::Report;
 use cil_trace_core::series::Series;
 use cil_trace_core::session::{Footer, Header};
 use cil_trace_core::tick::{Loss, ProcessRow, SampledEvent, Stack, StackCount, Tick};
@@ -18,6 +19,7 @@ use proptest::collection::{btree_map, vec};
 use proptest::option;
 use proptest::prelude::*;
 use proptest::sample::select;
+use std::collections::BTreeMap;
 
 /// Few enough that devices meet, and that names change hands.
 fn dev() -> impl Strategy<Value = Dev> {
@@ -88,11 +90,11 @@ fn series() -> impl Strategy<Value = Series> {
 
 fn histogram() -> impl Strategy<Value = Histogram> {
     let buckets = btree_map(0..BUCKETS as u16, any::<u64>(), 0..5);
-    (any::<[u64; 4]>(), buckets).prop_map(|([count, sum, min, max], buckets)| Histogram {
+    (any::<[u64; 4]>(), buckets).prop_map(|([count, sum, a, b], buckets)| Histogram {
         count,
         sum,
-        min,
-        max,
+        min: a.min(b),
+        max: a.max(b),
         buckets,
     })
 }
@@ -224,6 +226,45 @@ proptest! {
         let skipped = recording.for_each_tick(|tick| read.push(tick.clone())).unwrap();
         prop_assert_eq!(skipped, 0);
         prop_assert_eq!(read, ticks);
+    }
+
+    #[test]
+    fn any_ticks_make_a_report_whose_flushes_sum_up(
+        ticks in ticks(),
+        devices in vec(device(), 0..3),
+    ) {
+        let mut model = Model::new(Header { devices, ..sample::header() });
+        for tick in &ticks {
+            model.apply(tick);
+        }
+        let report = Report::of(&model, true);
+        let mut of_devices: BTreeMap<_, u64> = BTreeMap::new();
+        for row in &report.devices {
+            let sum = of_devices.entry(&row.device).or_default();
+            *sum = sum.saturating_add(row.flushes_requested.unwrap());
+        }
+        let mut by_cause: BTreeMap<_, u64> = of_devices.keys().map(|&name| (name, 0)).collect();
+        for row in &report.flushes {
+            let sum = by_cause.entry(&row.device).or_default();
+            *sum = sum.saturating_add(row.requested);
+        }
+        prop_assert_eq!(by_cause, of_devices);
+    }
+
+    #[test]
+    fn damage_is_an_error_or_odd_numbers_but_never_a_panic(
+        damage in vec((any::<prop::sample::Index>(), any::<u8>()), 1..200),
+    ) {
+        let (_directory, path) = sample::recorded();
+        let mut bytes = std::fs::read(&path)?;
+        for (at, byte) in damage {
+            let at = at.index(bytes.len());
+            bytes[at] = byte;
+        }
+        std::fs::write(&path, bytes)?;
+        if let Ok(model) = Recording::open(&path).and_then(|recording| recording.model()) {
+            let _ = Report::of(&model, true);
+        }
     }
 }
 

@@ -15,10 +15,19 @@ use cil_trace_common::probe::Probe;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
+/// What makes a row for a device that is otherwise unknown.
+const OF_FLUSHES: [Metric; 5] = [
+    Metric::FlushRequested,
+    Metric::FlushEmpty,
+    Metric::FlushPointless,
+    Metric::FlushLatency,
+    Metric::FlushIssued,
+];
+
 /// One row per device that is known or was sent a flush, so that no flush is without its device.
 pub(super) fn devices(model: &Model) -> Vec<DeviceRow> {
     let mut all: BTreeSet<Dev> = model.devices().map(|device| device.dev).collect();
-    all.extend(devs(model, &[Metric::FlushRequested, Metric::FlushIssued]));
+    all.extend(devs(model, &OF_FLUSHES));
     all.into_iter().map(|dev| device(model, dev)).collect()
 }
 
@@ -86,7 +95,7 @@ fn merged(model: &Model, disk: Dev, issued: u64) -> Option<i64> {
             whole_disk(model, series.dev) == disk
         })
     })?;
-    Some(needed as i64 - issued as i64)
+    i64::try_from(i128::from(needed) - i128::from(issued)).ok()
 }
 
 /// Flushes requested beneath a device on its behalf, for each that was requested of it. Those of
@@ -119,13 +128,16 @@ pub(super) fn flushes(model: &Model) -> Vec<FlushRow> {
     let mut rows: BTreeMap<(Dev, Dev, String), Flushes> = BTreeMap::new();
     let key = |series: &Series| (series.dev, series.via, cause::text(model, series));
     for (series, count) in model.counters(Metric::FlushRequested) {
-        rows.entry(key(series)).or_default().requested += count;
+        let row = rows.entry(key(series)).or_default();
+        row.requested = row.requested.saturating_add(count);
     }
     for (series, count) in model.counters(Metric::FlushEmpty) {
-        rows.entry(key(series)).or_default().empty += count;
+        let row = rows.entry(key(series)).or_default();
+        row.empty = row.empty.saturating_add(count);
     }
     for (series, count) in model.counters(Metric::FlushPointless) {
-        rows.entry(key(series)).or_default().pointless += count;
+        let row = rows.entry(key(series)).or_default();
+        row.pointless = row.pointless.saturating_add(count);
     }
     for (series, histogram) in model.histograms(Metric::FlushLatency) {
         rows.entry(key(series))

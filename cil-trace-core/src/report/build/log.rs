@@ -24,7 +24,8 @@ pub(super) fn pushes(view: View<'_>) -> Pushes {
             .counters(Metric::Pushes)
             .filter(|(series, _)| view.shows(series))
         {
-            *by_trigger.entry(cause::text(model, series)).or_default() += count;
+            let sum: &mut u64 = by_trigger.entry(cause::text(model, series)).or_default();
+            *sum = sum.saturating_add(count);
         }
     }
     Pushes {
@@ -73,13 +74,15 @@ fn iclogs_by_cause(view: View<'_>) -> Vec<IclogCause> {
         .counters(Metric::IclogWrites)
         .filter(|(series, _)| view.shows(series))
     {
-        sums.entry(cause::text(model, series)).or_default().0 += count;
+        let sum = &mut sums.entry(cause::text(model, series)).or_default().0;
+        *sum = sum.saturating_add(count);
     }
     for (series, bytes) in model
         .counters(Metric::IclogBytes)
         .filter(|(series, _)| view.shows(series))
     {
-        sums.entry(cause::text(model, series)).or_default().1 += bytes;
+        let sum = &mut sums.entry(cause::text(model, series)).or_default().1;
+        *sum = sum.saturating_add(bytes);
     }
     for (series, fill) in model
         .histograms(Metric::IclogFill)

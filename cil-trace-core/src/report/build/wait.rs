@@ -56,9 +56,10 @@ pub(super) fn forces(model: &Model) -> Vec<ForceRow> {
     }
     let mut rows: BTreeMap<(Dev, String), (u64, Histogram)> = BTreeMap::new();
     for (series, count) in model.counters(Metric::Forces) {
-        rows.entry((series.dev, cause::text(model, series)))
-            .or_default()
-            .0 += count;
+        let row = rows
+            .entry((series.dev, cause::text(model, series)))
+            .or_default();
+        row.0 = row.0.saturating_add(count);
     }
     for (series, histogram) in model.histograms(Metric::ForceLatency) {
         rows.entry((series.dev, cause::text(model, series)))
