@@ -54,6 +54,27 @@ fn it_names_every_metric_with_its_table_and_unit() {
 }
 
 #[test]
+fn it_says_how_to_tell_a_recording() {
+    let (_directory, path) = sample::recorded();
+    let database = Connection::open(path).unwrap();
+    for (pragma, words) in [
+        ("application_id", "`PRAGMA application_id` is "),
+        (
+            "user_version",
+            "`PRAGMA user_version` the schema version, now ",
+        ),
+    ] {
+        let value: u32 = database
+            .pragma_query_value(None, pragma, |row| row.get(0))
+            .unwrap();
+        assert!(
+            PAGE.contains(&format!("{words}{value}")),
+            "{pragma} is {value}"
+        );
+    }
+}
+
+#[test]
 fn it_names_every_view() {
     let (_directory, path) = sample::recorded();
     let database = Connection::open(path).unwrap();
