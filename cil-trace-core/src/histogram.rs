@@ -53,10 +53,11 @@ impl Histogram {
             self.min.min(other.min)
         };
         self.max = self.max.max(other.max);
-        self.count += other.count;
+        self.count = self.count.saturating_add(other.count);
         self.sum = self.sum.wrapping_add(other.sum);
         for (&index, &count) in &other.buckets {
-            *self.buckets.entry(index).or_default() += count;
+            let bucket = self.buckets.entry(index).or_default();
+            *bucket = bucket.saturating_add(count);
         }
     }
 

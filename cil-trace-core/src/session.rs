@@ -9,6 +9,7 @@ pub const SCHEMA: u32 = 1;
 
 /// Known when the window opens.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
 pub struct Header {
     /// `cil-trace` and its version.
     pub tool: String,
@@ -32,6 +33,7 @@ pub struct Header {
 
 /// The machine and its kernel.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
 pub struct Machine {
     /// `uname -r`.
     pub kernel: String,
@@ -49,6 +51,7 @@ pub struct Machine {
 
 /// Filters of the recording.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
 pub struct Scope {
     /// Bare device names given by `--device` or `--mount`; empty for every XFS.
     pub devices: Vec<String>,
@@ -85,8 +88,42 @@ pub enum Outcome {
     Failed,
 }
 
+impl Outcome {
+    /// Every outcome.
+    pub const ALL: [Self; 4] = [
+        Self::Attached,
+        Self::Approximated,
+        Self::Skipped,
+        Self::Failed,
+    ];
+
+    /// The word for it in reports and JSON.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Attached => "attached",
+            Self::Approximated => "approximated",
+            Self::Skipped => "skipped",
+            Self::Failed => "failed",
+        }
+    }
+
+    /// The outcome with this name, if there is one.
+    #[must_use]
+    pub fn from_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|outcome| outcome.name() == name)
+    }
+
+    /// Whether there are numbers, exact or close to it.
+    #[must_use]
+    pub const fn measured(self) -> bool {
+        matches!(self, Self::Attached | Self::Approximated)
+    }
+}
+
 /// Known when the window has closed.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
 pub struct Footer {
     /// The window's end, CLOCK_MONOTONIC nanoseconds.
     pub window_end_ns: u64,
@@ -102,6 +139,7 @@ pub struct Footer {
 
 /// How the workload ended.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
 pub struct Workload {
     /// Its exit status, unless a signal ended it.
     pub exit_status: Option<i32>,
@@ -119,6 +157,7 @@ pub struct Workload {
 
 /// What tracing cost.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
 pub struct Overhead {
     /// Nanoseconds spent in the programs.
     pub bpf_run_ns: u64,

@@ -1,1 +1,316 @@
-//! Pending.
+//! The model: all ticks summed up, live or replayed.
+//!
+//! It knows what was counted, not what a report makes of it: no percentages, no text, no order for
+//! the eye. Reports read it through the queries below.
+
+pub mod xfs_stats;
+
+use crate::device::{Dev, Device};
+use crate::histogram::Histogram;
+use crate::series::Series;
+use crate::session::{Footer, Header, Outcome};
+use crate::tick::{ProcessRow, SampledEvent, Tick};
+use cil_trace_common::event::EventKind;
+use cil_trace_common::loss::LossCause;
+use cil_trace_common::metric::Metric;
+use cil_trace_common::probe::Probe;
+use std::collections::{BTreeMap, VecDeque};
+
+/// Sampled events that a model keeps, the latest; exports that want all stream the recording.
+///
+/// Some 3 MB, so that `top` and `serve` may run for weeks.
+const EVENTS_KEPT: usize = 10_000;
+
+/// Everything that is known of a session so far.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Model {
+    header: Header,
+    footer: Option<Footer>,
+    end_ns: u64,
+    counters: BTreeMap<Series, u64>,
+    histograms: BTreeMap<Series, Histogram>,
+    devices: BTreeMap<Dev, Device>,
+    processes: BTreeMap<u32, ProcessRow>,
+    losses: BTreeMap<(Probe, LossCause), u64>,
+    stacks: BTreeMap<u32, Vec<String>>,
+    flush_stacks: BTreeMap<(u32, Dev, u16), u64>,
+    events_seen: BTreeMap<EventKind, u64>,
+    events_kept: u64,
+    events: VecDeque<SampledEvent>,
+    ticks: Vec<TickSums>,
+    rows_skipped: u64,
+}
+
+/// The few numbers of a tick that are kept for timelines.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct TickSums {
+    /// Its end, CLOCK_MONOTONIC nanoseconds.
+    pub end_ns: u64,
+    /// Commits in it.
+    pub commits: u64,
+    /// Pushes in it.
+    pub pushes: u64,
+    /// Log forces in it.
+    pub forces: u64,
+    /// Bios with PREFLUSH or FUA in it.
+    pub flushes_requested: u64,
+    /// Device-level flush requests in it.
+    pub flushes_issued: u64,
+}
+
+impl Model {
+    /// A model of a session in which nothing has happened yet.
+    #[must_use]
+    pub fn new(header: Header) -> Self {
+        Self {
+            end_ns: header.window_start_ns,
+            devices: header
+                .devices
+                .iter()
+                .map(|device| (device.dev, device.clone()))
+                .collect(),
+            header,
+            footer: None,
+            counters: BTreeMap::new(),
+            histograms: BTreeMap::new(),
+            processes: BTreeMap::new(),
+            losses: BTreeMap::new(),
+            stacks: BTreeMap::new(),
+            flush_stacks: BTreeMap::new(),
+            events_seen: BTreeMap::new(),
+            events_kept: 0,
+            events: VecDeque::new(),
+            ticks: Vec::new(),
+            rows_skipped: 0,
+        }
+    }
+
+    /// Adds a tick; they come in order.
+    pub fn apply(&mut self, tick: &Tick) {
+        self.end_ns = tick.end_ns;
+        let mut sums = TickSums {
+            end_ns: tick.end_ns,
+            ..TickSums::default()
+        };
+        for &(series, count) in &tick.counters {
+            add(&mut self.counters, series, count);
+            if let Some(sum) = sums.of(series.metric) {
+                *sum = sum.saturating_add(count);
+            }
+        }
+        self.ticks.push(sums);
+        for (series, histogram) in &tick.histograms {
+            self.histograms.entry(*series).or_default().merge(histogram);
+        }
+        for loss in &tick.losses {
+            add(&mut self.losses, (loss.probe, loss.cause), loss.count);
+        }
+        for &(kind, count) in &tick.events_seen {
+            add(&mut self.events_seen, kind, count);
+        }
+        for row in &tick.flush_stacks {
+            add(
+                &mut self.flush_stacks,
+                (row.stack, row.dev, row.cause),
+                row.count,
+            );
+        }
+        self.devices.extend(
+            tick.devices
+                .iter()
+                .map(|device| (device.dev, device.clone())),
+        );
+        self.processes
+            .extend(tick.processes.iter().map(|row| (row.pid, row.clone())));
+        self.stacks.extend(
+            tick.stacks
+                .iter()
+                .map(|stack| (stack.id, stack.frames.clone())),
+        );
+        self.events_kept += tick.events.len() as u64;
+        self.events.extend(tick.events.iter().cloned());
+        self.events
+            .drain(..self.events.len().saturating_sub(EVENTS_KEPT));
+    }
+
+    /// Adds the end of the session.
+    pub fn finish(&mut self, footer: Footer) {
+        self.footer = Some(footer);
+    }
+
+    /// Adds rows of a recording that could not be understood.
+    pub fn skipped(&mut self, rows: u64) {
+        self.rows_skipped += rows;
+    }
+
+    /// What was known at the start.
+    #[must_use]
+    pub fn header(&self) -> &Header {
+        &self.header
+    }
+
+    /// How it ended; `None` so far.
+    #[must_use]
+    pub fn footer(&self) -> Option<&Footer> {
+        self.footer.as_ref()
+    }
+
+    /// Start and end of the window, CLOCK_MONOTONIC nanoseconds; without a footer it ends with the
+    /// last tick.
+    #[must_use]
+    pub fn window(&self) -> (u64, u64) {
+        let end = self
+            .footer
+            .as_ref()
+            .map_or(self.end_ns, |footer| footer.window_end_ns);
+        (self.header.window_start_ns, end)
+    }
+
+    /// What became of a probe; `None` if the recording does not know it.
+    #[must_use]
+    pub fn outcome(&self, probe: Probe) -> Option<Outcome> {
+        let mut outcomes = self.header.probes.iter();
+        outcomes
+            .find(|row| row.probe == probe.name())
+            .map(|row| row.outcome)
+    }
+
+    /// Whether a probe's numbers exist, so that none means zero.
+    #[must_use]
+    pub fn measured(&self, probe: Probe) -> bool {
+        self.outcome(probe).is_some_and(Outcome::measured)
+    }
+
+    /// All counters of a metric.
+    pub fn counters(&self, metric: Metric) -> impl Iterator<Item = (&Series, u64)> {
+        of(&self.counters, metric).map(|(series, &count)| (series, count))
+    }
+
+    /// All histograms of a metric.
+    pub fn histograms(&self, metric: Metric) -> impl Iterator<Item = (&Series, &Histogram)> {
+        of(&self.histograms, metric)
+    }
+
+    /// Sum of the counters of a metric that `filter` lets through.
+    #[must_use]
+    pub fn sum(&self, metric: Metric, filter: impl Fn(&Series) -> bool) -> u64 {
+        self.counters(metric)
+            .filter(|(series, _)| filter(series))
+            .map(|(_, count)| count)
+            .fold(0, u64::saturating_add)
+    }
+
+    /// Sum of the counters of a metric on one device.
+    #[must_use]
+    pub fn counter(&self, metric: Metric, dev: Dev) -> u64 {
+        self.sum(metric, |series| series.dev == dev)
+    }
+
+    /// The histograms of a metric that `filter` lets through, merged.
+    #[must_use]
+    pub fn histogram(&self, metric: Metric, filter: impl Fn(&Series) -> bool) -> Histogram {
+        let mut merged = Histogram::default();
+        for (_, histogram) in self.histograms(metric).filter(|(series, _)| filter(series)) {
+            merged.merge(histogram);
+        }
+        merged
+    }
+
+    /// The devices by number, each with the latest that is known of it.
+    pub fn devices(&self) -> impl Iterator<Item = &Device> {
+        self.devices.values()
+    }
+
+    /// What is known of a device.
+    #[must_use]
+    pub fn device(&self, dev: Dev) -> Option<&Device> {
+        self.devices.get(&dev)
+    }
+
+    /// A device's bare name, or `major:minor` for an unknown one.
+    #[must_use]
+    pub fn name(&self, dev: Dev) -> String {
+        match self.devices.get(&dev) {
+            Some(device) if !device.name.is_empty() => device.name.clone(),
+            _ => dev.to_string(),
+        }
+    }
+
+    /// The processes by pid.
+    pub fn processes(&self) -> impl Iterator<Item = &ProcessRow> {
+        self.processes.values()
+    }
+
+    /// What was lost, by probe and cause.
+    pub fn losses(&self) -> impl Iterator<Item = (Probe, LossCause, u64)> {
+        self.losses
+            .iter()
+            .map(|(&(probe, cause), &count)| (probe, cause, count))
+    }
+
+    /// The frames of a stack, leaf first.
+    #[must_use]
+    pub fn stack(&self, id: u32) -> Option<&[String]> {
+        self.stacks.get(&id).map(Vec::as_slice)
+    }
+
+    /// Flushes requested by stack, device and cause number.
+    pub fn flush_stacks(&self) -> impl Iterator<Item = (u32, Dev, u16, u64)> {
+        let rows = self.flush_stacks.iter();
+        rows.map(|(&(stack, dev, cause), &count)| (stack, dev, cause, count))
+    }
+
+    /// Objects that the kernel side handed over, by kind.
+    pub fn events_seen(&self) -> impl Iterator<Item = (EventKind, u64)> {
+        self.events_seen.iter().map(|(&kind, &count)| (kind, count))
+    }
+
+    /// Objects in the sample, including those that [`Model::events`] no longer holds.
+    #[must_use]
+    pub fn events_kept(&self) -> u64 {
+        self.events_kept
+    }
+
+    /// The latest of the sample, oldest first.
+    pub fn events(&self) -> impl Iterator<Item = &SampledEvent> {
+        self.events.iter()
+    }
+
+    /// The sums of each tick, in order.
+    #[must_use]
+    pub fn ticks(&self) -> &[TickSums] {
+        &self.ticks
+    }
+
+    /// Rows of the recording that this build did not understand.
+    #[must_use]
+    pub fn rows_skipped(&self) -> u64 {
+        self.rows_skipped
+    }
+}
+
+impl TickSums {
+    /// The sum that a metric belongs to.
+    fn of(&mut self, metric: Metric) -> Option<&mut u64> {
+        match metric {
+            Metric::Commits => Some(&mut self.commits),
+            Metric::Pushes => Some(&mut self.pushes),
+            Metric::Forces => Some(&mut self.forces),
+            Metric::FlushRequested => Some(&mut self.flushes_requested),
+            Metric::FlushIssued => Some(&mut self.flushes_issued),
+            _ => None,
+        }
+    }
+}
+
+/// Saturating, because a damaged recording may hold anything.
+fn add<K: Ord>(sums: &mut BTreeMap<K, u64>, key: K, count: u64) {
+    let sum = sums.entry(key).or_default();
+    *sum = sum.saturating_add(count);
+}
+
+/// The entries of one metric, which stand together because a series sorts by it first.
+fn of<T>(map: &BTreeMap<Series, T>, metric: Metric) -> impl Iterator<Item = (&Series, &T)> {
+    map.range(Series::of(metric, Dev::NONE)..)
+        .take_while(move |(series, _)| series.metric == metric)
+}

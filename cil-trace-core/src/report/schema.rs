@@ -321,8 +321,8 @@ pub struct CommitSplit {
     pub ctx_lock_ns: Option<u64>,
     /// Formatting and insertion into the CIL.
     pub insert_ns: u64,
-    /// Throttled above the CIL's hard limit.
-    pub throttle_ns: u64,
+    /// Throttled above the CIL's hard limit; `null` if not measured (it is then in `other_ns`).
+    pub throttle_ns: Option<u64>,
     /// The rest.
     pub other_ns: u64,
 }

@@ -1,0 +1,160 @@
+//! Reading a recording: finished, cut short, or still growing.
+
+use super::error::{RecordingError, in_file};
+use super::file;
+use super::names::Names;
+use super::rows;
+use super::session::{self, Problem};
+use crate::model::Model;
+use crate::session::{Footer, Header};
+use crate::tick::Tick;
+use rusqlite::Connection;
+use std::path::{Path, PathBuf};
+
+/// A recording, open for reading. It is never changed.
+#[derive(Debug)]
+pub struct Recording {
+    path: PathBuf,
+    connection: Connection,
+    names: Names,
+    header: Header,
+    footer: Option<Footer>,
+}
+
+impl Recording {
+    /// Opens a recording; one that is still being made as it is at this moment.
+    ///
+    /// # Errors
+    /// [`RecordingError`] tells apart what is missing, not a recording, written by a later
+    /// version, unreadable or damaged, each with the remedy.
+    pub fn open(path: &Path) -> Result<Self, RecordingError> {
+        let connection = file::open_for_reading(path)?;
+        let failed = in_file(path);
+        // One transaction from here on, so that header, ticks and footer belong together.
+        connection.execute_batch("BEGIN").map_err(&failed)?;
+        let names = names(&connection).map_err(&failed)?;
+        let problem = |problem| match problem {
+            Problem::Sql(source) => failed(source),
+            Problem::Json(source) => {
+                let path = path.to_owned();
+                RecordingError::Damaged { path, source }
+            }
+        };
+        let mut header = session::read_header(&connection).map_err(problem)?;
+        header.devices = rows::read(&connection, None, &names, &mut 0).map_err(&failed)?;
+        let footer = session::read_footer(&connection).map_err(problem)?;
+        Ok(Self {
+            path: path.to_owned(),
+            connection,
+            names,
+            header,
+            footer,
+        })
+    }
+
+    /// What was known when the window opened.
+    #[must_use]
+    pub fn header(&self) -> &Header {
+        &self.header
+    }
+
+    /// What was known when the window had closed; `None` if it was cut short.
+    #[must_use]
+    pub fn footer(&self) -> Option<&Footer> {
+        self.footer.as_ref()
+    }
+
+    /// Whether it has no end: cil-trace was killed, or is still recording.
+    #[must_use]
+    pub fn interrupted(&self) -> bool {
+        self.footer.is_none()
+    }
+
+    /// What to know before moving an interrupted recording; `None` for a finished one.
+    #[must_use]
+    pub fn hint(&self) -> Option<String> {
+        self.interrupted().then(|| {
+            let path = self.path.display();
+            if file::has_wal(&self.path) {
+                format!(
+                    "{path} has no end: cil-trace was killed, or is still recording. {path}-wal \
+                     and {path}-shm belong to it: move or copy the three together"
+                )
+            } else {
+                format!(
+                    "{path} has no end, and no {path}-wal lies beside it: if it was moved, the \
+                     last ticks may have stayed in the {path}-wal where it was recorded"
+                )
+            }
+        })
+    }
+
+    /// Hands over the ticks, one by one and in order. Returns how many rows were left out because
+    /// they hold names that this build does not know.
+    ///
+    /// # Errors
+    /// If SQLite cannot read; the ticks before were handed over.
+    pub fn for_each_tick(&self, mut take: impl FnMut(&Tick)) -> Result<u64, RecordingError> {
+        let mut skipped = 0;
+        self.ticks(&mut take, &mut skipped)
+            .map_err(in_file(&self.path))?;
+        Ok(skipped)
+    }
+
+    /// The model of the whole recording.
+    ///
+    /// # Errors
+    /// If SQLite cannot read.
+    pub fn model(&self) -> Result<Model, RecordingError> {
+        let mut model = Model::new(self.header.clone());
+        let skipped = self.for_each_tick(|tick| model.apply(tick))?;
+        model.skipped(skipped);
+        if let Some(footer) = self.footer.clone() {
+            model.finish(footer);
+        }
+        Ok(model)
+    }
+
+    fn ticks(&self, take: &mut impl FnMut(&Tick), skipped: &mut u64) -> rusqlite::Result<()> {
+        let mut select = self
+            .connection
+            .prepare("SELECT tick, start_ns, end_ns FROM ticks ORDER BY tick")?;
+        let mut ticks = select.query([])?;
+        while let Some(row) = ticks.next()? {
+            let [index, start_ns, end_ns] =
+                [row.get(0)?, row.get(1)?, row.get(2)?].map(|bits: i64| bits as u64);
+            take(&Tick {
+                index,
+                start_ns,
+                end_ns,
+                counters: self.rows(index, skipped)?,
+                histograms: self.rows(index, skipped)?,
+                events: self.rows(index, skipped)?,
+                events_seen: self.rows(index, skipped)?,
+                processes: self.rows(index, skipped)?,
+                losses: self.rows(index, skipped)?,
+                stacks: self.rows(index, skipped)?,
+                flush_stacks: self.rows(index, skipped)?,
+                devices: self.rows(index, skipped)?,
+            });
+        }
+        Ok(())
+    }
+
+    fn rows<R: rows::Row>(&self, tick: u64, skipped: &mut u64) -> rusqlite::Result<Vec<R>> {
+        rows::read(&self.connection, Some(tick), &self.names, skipped)
+    }
+}
+
+/// All names that devices ever had in the recording.
+fn names(connection: &Connection) -> rusqlite::Result<Names> {
+    let mut names = Names::default();
+    let mut select =
+        connection.prepare("SELECT major, minor, device FROM devices ORDER BY rowid")?;
+    let mut rows = select.query([])?;
+    while let Some(row) = rows.next()? {
+        let dev = crate::device::Dev::new(row.get(0)?, row.get(1)?);
+        names.learn(dev, &row.get::<_, String>(2)?);
+    }
+    Ok(names)
+}
