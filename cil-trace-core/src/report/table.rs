@@ -71,6 +71,8 @@ pub struct Column {
     pub unit: Unit,
     /// Where its cells stand.
     pub align: Align,
+    /// Neighbours with the same word, such as the quantiles of a histogram, stay together.
+    pub group: String,
 }
 
 impl Column {
@@ -80,11 +82,12 @@ impl Column {
         self.name.replace('_', " ")
     }
 
-    /// The name for machines, with its unit.
+    /// The name for machines, with its unit unless that is a word of the name.
     #[must_use]
     pub fn key(&self) -> String {
         match self.unit.suffix() {
             "" => self.name.clone(),
+            suffix if self.name.split('_').any(|word| word == suffix) => self.name.clone(),
             suffix => format!("{}_{suffix}", self.name),
         }
     }
@@ -296,6 +299,9 @@ impl<'a, T> Builder<'a, T> {
                     (quantile.get)(hist).map_or(Cell::Blank, |number| unit.cell(number))
                 })
             });
+            if let Some(column) = self.table.columns.last_mut() {
+                name.clone_into(&mut column.group);
+            }
         }
         for (index, row) in self.source.iter().enumerate() {
             if let Some(hist) = get(row)
@@ -303,6 +309,7 @@ impl<'a, T> Builder<'a, T> {
                 && hist.count > 0
             {
                 let keys = self.table.rows[index].iter().take(self.table.keys);
+                let keys = keys.filter(|cell| **cell != Cell::Blank);
                 self.table.charts.push(Chart {
                     label: keys.map(Cell::human).collect::<Vec<_>>().join(" "),
                     quantity: name.replace('_', " "),
@@ -325,6 +332,7 @@ impl<'a, T> Builder<'a, T> {
             name: name.to_owned(),
             unit,
             align,
+            group: name.to_owned(),
         });
         let source = self.source.iter().zip(&self.applies);
         for (cells, (row, applies)) in self.table.rows.iter_mut().zip(source) {

@@ -64,6 +64,7 @@ pub fn percent(percent: f64) -> String {
     let number = match percent {
         p if !p.is_finite() => return "-".to_owned(),
         p if p > 0.0 && p < 0.1 => "<0.1".to_owned(),
+        p if (0.0..9.95).contains(&p) => format!("{p:.1}"),
         p if (9.95..99.0).contains(&p) => format!("{p:.0}"),
         p if p > 99.0 && p < 100.0 => format!("{:.1}", (p * 10.0).floor() / 10.0),
         p => float(p),
@@ -77,6 +78,8 @@ pub fn float(number: f64) -> String {
     let magnitude = number.abs();
     match magnitude {
         m if !m.is_finite() => "-".to_owned(),
+        m if m > 0.0 && m < 0.001 => format!("{number:.1e}"),
+        m if m > 0.0 && m < 0.1 => without_zeros(format!("{number:.4}")),
         m if m < 999.5 => without_zeros(three_digits(number)),
         m if m < LONGEST_COUNT as f64 => count(number.round() as i128),
         _ => format!("{number:.2e}"),
@@ -199,13 +202,32 @@ mod tests {
             (0.0, "0 %"),
             (0.04, "<0.1 %"),
             (2.0, "2 %"),
-            (2.44, "2.44 %"),
+            (2.44, "2.4 %"),
+            (0.05, "<0.1 %"),
+            (-3.0, "-3 %"),
+            (1e300, "1e300 %"),
             (58.3, "58 %"),
             (99.97, "99.9 %"),
             (100.0, "100 %"),
             (f64::NAN, "-"),
         ] {
             assert_eq!(percent(value), text);
+        }
+    }
+
+    #[test]
+    fn small_and_large_numbers_keep_their_digits() {
+        for (value, text) in [
+            (0.0, "0"),
+            (0.000_42, "4.2e-4"),
+            (0.0011, "0.0011"),
+            (2.4, "2.4"),
+            (312.417, "312"),
+            (50_123.7, "50,124"),
+            (1e12, "1.00e12"),
+            (f64::INFINITY, "-"),
+        ] {
+            assert_eq!(float(value), text);
         }
     }
 

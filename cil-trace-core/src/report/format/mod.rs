@@ -168,10 +168,12 @@ impl Rendering {
 
     fn table(&self, section: &Section, report: &Report) -> Table {
         let mut table = section.table(report);
-        if section.name == summary::NAME {
-            table
-                .notes
-                .push(summary::next(report, self.file.as_deref()));
+        if section.name == summary::NAME
+            && let Some(prose) = &mut table.prose
+        {
+            // Behind the facts, not a note: a command must not be broken.
+            *prose += &summary::next(report, self.file.as_deref());
+            prose.push('\n');
         }
         table
     }

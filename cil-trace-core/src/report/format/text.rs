@@ -12,8 +12,8 @@ use std::fmt::Write;
 /// Most columns of the terminal that a line takes.
 pub const WIDTH: u16 = 100;
 
-/// Space on either side of a cell.
-const PADDING: u16 = 2;
+/// Space before a cell, and the place of the vertical line that is not drawn.
+const GAP: u16 = 2;
 
 /// Width of a histogram's longest bar.
 const BAR_WIDTH: u128 = 40;
@@ -72,14 +72,24 @@ fn histogram(chart: &Chart) -> String {
     text
 }
 
-/// Indices of the columns of each block: the keys, and as many others as fit.
+/// Indices of the columns of each block: the keys, and as many others as fit. Columns in which
+/// nothing stands are left out.
 fn blocks(table: &Table) -> Vec<Vec<usize>> {
-    let keys: Vec<_> = (0..table.keys).collect();
+    let empty = |c: &usize| {
+        table
+            .rows
+            .iter()
+            .all(|row| row.get(*c) == Some(&Cell::Blank))
+    };
     let all: Vec<_> = (0..table.columns.len()).collect();
+    let (keys, others): (Vec<_>, Vec<_>) = all
+        .iter()
+        .filter(|c| !empty(c))
+        .partition(|c| **c < table.keys);
     let widths: Vec<_> = draw(table, &all)
         .column_max_content_widths()
         .iter()
-        .map(|width| width.saturating_add(PADDING))
+        .map(|width| width.saturating_add(GAP))
         .collect();
     let width = |columns: &[usize]| {
         columns
@@ -88,12 +98,13 @@ fn blocks(table: &Table) -> Vec<Vec<usize>> {
     };
     let mut blocks = Vec::new();
     let mut block = keys.clone();
-    for column in all.into_iter().skip(table.keys) {
-        let fits = width(&block).saturating_add(widths[column]) <= WIDTH;
+    let group = |c: &usize| &table.columns[*c].group;
+    for columns in others.chunk_by(|a, b| group(a) == group(b)) {
+        let fits = width(&block).saturating_add(width(columns)) <= WIDTH;
         if !fits && block.len() > keys.len() {
             blocks.push(std::mem::replace(&mut block, keys.clone()));
         }
-        block.push(column);
+        block.extend(columns);
     }
     blocks.push(block);
     blocks
@@ -106,24 +117,57 @@ fn block(table: &Table, columns: &[usize]) -> String {
 }
 
 fn draw(table: &Table, columns: &[usize]) -> comfy_table::Table {
-    let align = |column: &Column| match column.align {
-        Align::Left => CellAlignment::Left,
-        Align::Right => CellAlignment::Right,
-    };
     let mut drawn = comfy_table::Table::new();
     drawn
         .load_style(TableStyle::new().header_separator(LineStyle::none().fill('-').junction('-')))
         .set_content_arrangement(ContentArrangement::Dynamic)
         .set_width(WIDTH)
-        .set_header(columns.iter().map(|c| {
-            let column = &table.columns[*c];
-            comfy_table::Cell::new(column.heading()).set_alignment(align(column))
-        }));
+        .set_header(header(table, columns));
     for row in &table.rows {
-        drawn.add_row(columns.iter().map(|c| {
-            let text = row.get(*c).map(Cell::human).unwrap_or_default();
-            comfy_table::Cell::new(text).set_alignment(align(&table.columns[*c]))
+        let cells = || columns.iter().filter_map(|c| row.get(*c));
+        // In a block that says nothing of a row, the row's keys alone are noise.
+        if cells().skip(table.keys).all(|cell| *cell == Cell::Blank) {
+            continue;
+        }
+        drawn.add_row(cells().zip(columns).map(|(cell, c)| {
+            let align = alignment(&table.columns[*c]);
+            comfy_table::Cell::new(cell.human()).set_alignment(align)
         }));
     }
+    for column in drawn.column_iter_mut() {
+        column.set_padding((GAP - 1, 0));
+    }
     drawn
+}
+
+/// Headings; those of numbers, which are wider than the numbers, one word per line.
+fn header(table: &Table, columns: &[usize]) -> Vec<comfy_table::Cell> {
+    let headings: Vec<_> = columns
+        .iter()
+        .map(|c| {
+            let column = &table.columns[*c];
+            let heading = column.heading();
+            match column.align {
+                Align::Left => (column, heading),
+                Align::Right => (column, heading.replace(' ', "\n")),
+            }
+        })
+        .collect();
+    let height = |heading: &str| heading.matches('\n').count();
+    let highest = headings.iter().map(|(_, h)| height(h)).max().unwrap_or(0);
+    headings
+        .iter()
+        .map(|(column, heading)| {
+            // They stand on the line.
+            let above = "\n".repeat(highest - height(heading));
+            comfy_table::Cell::new(above + heading).set_alignment(alignment(column))
+        })
+        .collect()
+}
+
+fn alignment(column: &Column) -> CellAlignment {
+    match column.align {
+        Align::Left => CellAlignment::Left,
+        Align::Right => CellAlignment::Right,
+    }
 }

@@ -135,7 +135,7 @@ pub(super) fn events(report: &Report) -> Table {
     Builder::new("events", "Sample of single objects", &[events])
         .count("seen", |row| row.seen)
         .count("kept", |row| row.kept)
-        .percent("kept", |row| share(row.kept, row.seen))
+        .percent("share", |row| share(row.kept, row.seen))
         .note("what was not kept is in every count and histogram")
         .build()
 }

@@ -7,14 +7,17 @@ use crate::report::units::{bytes, duration, float, percent, share, short_count};
 /// Devices that get rows of their own; a machine can have a hundred.
 const DEVICES: usize = 2;
 
+/// From this share of the busiest device's flushes on, percent, another gets rows too.
+const BUSY: f64 = 10.0;
+
 /// Causes that get a row, per device.
 const CAUSES: usize = 5;
 
 /// From this share on, percent, empty flushes are worth a word.
 const NOTABLE_EMPTY: f64 = 1.0;
 
-/// Devices by the flushes requested of them by what lives on them, most first.
-fn by_requests(report: &Report) -> Vec<(&str, u64)> {
+/// The devices that what lives on them asked for most flushes, most first.
+fn busiest(report: &Report) -> Vec<(&str, u64)> {
     let mut devices: Vec<(&str, u64)> = Vec::new();
     for row in report.flushes.iter().filter(|row| row.via.is_none()) {
         match devices.iter_mut().find(|(name, _)| *name == row.device) {
@@ -24,6 +27,9 @@ fn by_requests(report: &Report) -> Vec<(&str, u64)> {
     }
     devices.retain(|(_, sum)| *sum > 0);
     devices.sort_by_key(|(_, sum)| std::cmp::Reverse(*sum));
+    let most = devices.first().map_or(0, |(_, sum)| *sum);
+    devices.retain(|(_, sum)| share(*sum, most) >= Some(BUSY));
+    devices.truncate(DEVICES);
     devices
 }
 
@@ -31,29 +37,26 @@ fn device<'a>(report: &'a Report, name: &str) -> Option<&'a DeviceRow> {
     report.devices.iter().find(|row| row.device == name)
 }
 
-fn iclogs<'a>(report: &'a Report, device: &str) -> &'a Iclogs {
-    let own = report
-        .iclogs
-        .by_device
-        .iter()
-        .find(|row| row.device == device);
-    own.map_or(&report.iclogs, |row| &row.iclogs)
+/// The device's iclog writes; those of all devices only if they are not told apart.
+fn iclogs<'a>(report: &'a Report, device: &str) -> Option<&'a Iclogs> {
+    let all = &report.iclogs;
+    let own = all.by_device.iter().find(|row| row.device == device);
+    own.map(|row| &row.iclogs)
+        .or_else(|| all.by_device.is_empty().then_some(all))
 }
 
-fn pushes<'a>(report: &'a Report, device: &str) -> &'a Pushes {
-    let own = report
-        .pushes
-        .by_device
-        .iter()
-        .find(|row| row.device == device);
-    own.map_or(&report.pushes, |row| &row.pushes)
+/// The device's pushes; those of all devices only if they are not told apart.
+fn pushes<'a>(report: &'a Report, device: &str) -> Option<&'a Pushes> {
+    let all = &report.pushes;
+    let own = all.by_device.iter().find(|row| row.device == device);
+    own.map(|row| &row.pushes)
+        .or_else(|| all.by_device.is_empty().then_some(all))
 }
 
 /// Per device: flushes per fsync and per KiB of log, then a row per cause with what it was for.
 pub(super) fn causes(report: &Report) -> Option<Fact> {
-    by_requests(report)
+    busiest(report)
         .into_iter()
-        .take(DEVICES)
         .map(|(name, requested)| of_device(report, name, requested))
         .collect::<Fact>()
         .found()
@@ -66,9 +69,8 @@ fn of_device(report: &Report, name: &str, requested: u64) -> Fact {
     );
     let fsyncs = report.fsyncs.iter().filter(|row| row.device == name);
     let fsyncs = fsyncs.fold(0_u64, |sum, row| sum.saturating_add(row.count));
-    let kib = iclogs(report, name)
-        .bytes
-        .map_or(0.0, |b| b as f64 / 1024.0);
+    let bytes = iclogs(report, name).and_then(|iclogs| iclogs.bytes);
+    let kib = bytes.map_or(0.0, |bytes| bytes as f64 / 1024.0);
     for (per, what) in [(fsyncs as f64, "fsync"), (kib, "KiB of log")] {
         if per > 0.0 {
             head += &format!(", {} per {what}", float(requested as f64 / per));
@@ -126,11 +128,7 @@ fn remark(report: &Report, row: &FlushRow) -> Vec<String> {
             "pointless: {} of these pushes wrote no iclog",
             percent(share)
         ));
-        if let Some(median) = pushes(report, &row.device)
-            .bytes
-            .as_ref()
-            .and_then(|b| b.p50)
-        {
+        if let Some(median) = pushes(report, &row.device).and_then(|p| p.bytes.as_ref()?.p50) {
             let size = device(report, &row.device).and_then(|row| row.iclog_size_bytes);
             let of_iclog = size.and_then(|size| crate::report::units::share(median, size));
             let of_iclog =
@@ -139,8 +137,10 @@ fn remark(report: &Report, row: &FlushRow) -> Vec<String> {
             remarks.push(format!("median {} added{of_iclog}", bytes(median)));
         }
     }
-    let by_cause = &iclogs(report, &row.device).by_cause;
-    let fill = by_cause.iter().find(|write| write.cause == row.cause);
+    let mut writes = iclogs(report, &row.device)
+        .into_iter()
+        .flat_map(|i| &i.by_cause);
+    let fill = writes.find(|write| write.cause == row.cause);
     if let Some(median) = fill.and_then(|write| write.fill_pct.as_ref()?.p50) {
         remarks.push(format!(
             "iclog fill at write: median {}",
@@ -204,9 +204,8 @@ pub(super) fn fan_out(report: &Report) -> Option<Fact> {
 
 /// Latency of the flushes, and whether requests wait in the queue or in the device.
 pub(super) fn latency(report: &Report) -> Option<Fact> {
-    by_requests(report)
+    busiest(report)
         .into_iter()
-        .take(DEVICES)
         .filter_map(|(name, _)| device(report, name))
         .filter_map(|row| {
             let (p50, p99) = middle_and_tail(row.flush_latency.as_ref()?)?;
@@ -268,10 +267,9 @@ pub(super) fn fdatasync(report: &Report) -> Option<Fact> {
                 short_count(row.forced_log),
                 short_count(row.count)
             );
-            let pushes = pushes(report, &row.device);
-            let median = |hist: &Option<Hist>| hist.as_ref().and_then(|hist| hist.p50);
-            if let (Some(transactions), Some(size)) =
-                (median(&pushes.transactions), median(&pushes.bytes))
+            if let Some(pushes) = pushes(report, &row.device)
+                && let Some(transactions) = pushes.transactions.as_ref().and_then(|t| t.p50)
+                && let Some(size) = pushes.bytes.as_ref().and_then(|b| b.p50)
             {
                 let s = if transactions == 1 { "" } else { "s" };
                 text += &format!(
