@@ -6,9 +6,8 @@
 use crate::device::disk;
 use crate::force::outermost;
 use crate::kernel::{
-    BDEV_DEV, BDEV_DISK, BIO_BDEV, BIO_OPF, BIO_PRIVATE, BIO_QUEUE_BIO,
-    BIO_REMAP_BIO, BIO_SIZE, ICLOG_BIO, REQ_FUA_BIT, REQ_PREFLUSH_BIT, argument, container, dev_of_disk,
-    pointer, read,
+    BDEV_DEV, BDEV_DISK, BIO_BDEV, BIO_OPF, BIO_PRIVATE, BIO_QUEUE_BIO, BIO_REMAP_BIO, BIO_SIZE,
+    ICLOG_BIO, REQ_FUA_BIT, REQ_PREFLUSH_BIT, argument, container, dev_of_disk, pointer, read,
 };
 use crate::maps::{BIOS, DEVICES, FLUSH_STACKS, ICLOGS, armed};
 use crate::stat::{add, emit, key, lose_update, now, process, record};

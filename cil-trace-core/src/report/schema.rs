@@ -8,7 +8,7 @@ use serde::Serialize;
 use std::collections::BTreeMap;
 
 /// The whole report.
-#[derive(Clone, PartialEq, Debug, Serialize)]
+#[derive(Clone, PartialEq, Debug, Default, Serialize)]
 pub struct Report {
     /// Version of this layout.
     pub schema: u32,
@@ -68,7 +68,7 @@ pub struct Report {
 }
 
 /// CLOCK_MONOTONIC.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
 pub struct Window {
     /// Every probe was attached by then.
     pub start_ns: u64,
@@ -77,7 +77,7 @@ pub struct Window {
 }
 
 /// The command and how it ended.
-#[derive(Clone, PartialEq, Debug, Serialize)]
+#[derive(Clone, PartialEq, Debug, Default, Serialize)]
 pub struct Workload {
     /// Its exit status, unless a signal ended it.
     pub exit_status: Option<i32>,
@@ -94,7 +94,7 @@ pub struct Workload {
 }
 
 /// A histogram with its quantiles, in the unit of the field it stands in.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize)]
 pub struct Hist {
     /// Values.
     pub count: u64,
@@ -117,7 +117,7 @@ pub struct Hist {
 }
 
 /// A device.
-#[derive(Clone, PartialEq, Debug, Serialize)]
+#[derive(Clone, PartialEq, Debug, Default, Serialize)]
 pub struct DeviceRow {
     /// Bare name.
     pub device: String,
@@ -163,7 +163,7 @@ pub struct DeviceRow {
 }
 
 /// Flushes of one device by cause.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize)]
 pub struct FlushRow {
     /// Bare name.
     pub device: String,
@@ -182,7 +182,7 @@ pub struct FlushRow {
 }
 
 /// fsyncs of one filesystem by kind.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize)]
 pub struct FsyncRow {
     /// Bare name.
     pub device: String,
@@ -201,7 +201,7 @@ pub struct FsyncRow {
 }
 
 /// Log forces of one filesystem by cause.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize)]
 pub struct ForceRow {
     /// Bare name.
     pub device: String,
@@ -216,7 +216,7 @@ pub struct ForceRow {
 }
 
 /// CIL pushes.
-#[derive(Clone, PartialEq, Debug, Serialize)]
+#[derive(Clone, PartialEq, Debug, Default, Serialize)]
 pub struct Pushes {
     /// All pushes, empty ones included; `null` if not measured.
     pub count: Option<u64>,
@@ -248,7 +248,7 @@ pub struct Pushes {
 }
 
 /// CIL pushes of one filesystem.
-#[derive(Clone, PartialEq, Debug, Serialize)]
+#[derive(Clone, PartialEq, Debug, Default, Serialize)]
 pub struct PushesOfDevice {
     /// Bare name.
     pub device: String,
@@ -258,7 +258,7 @@ pub struct PushesOfDevice {
 }
 
 /// iclog writes.
-#[derive(Clone, PartialEq, Debug, Serialize)]
+#[derive(Clone, PartialEq, Debug, Default, Serialize)]
 pub struct Iclogs {
     /// Writes; `null` if not measured.
     pub writes: Option<u64>,
@@ -276,7 +276,7 @@ pub struct Iclogs {
 }
 
 /// iclog writes of one cause.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize)]
 pub struct IclogCause {
     /// The cause.
     pub cause: String,
@@ -289,7 +289,7 @@ pub struct IclogCause {
 }
 
 /// iclog writes of one filesystem.
-#[derive(Clone, PartialEq, Debug, Serialize)]
+#[derive(Clone, PartialEq, Debug, Default, Serialize)]
 pub struct IclogsOfDevice {
     /// Bare name.
     pub device: String,
@@ -299,7 +299,7 @@ pub struct IclogsOfDevice {
 }
 
 /// Commits.
-#[derive(Clone, PartialEq, Debug, Serialize)]
+#[derive(Clone, PartialEq, Debug, Default, Serialize)]
 pub struct Commits {
     /// `xfs_trans_commit_items` events; `null` if not measured.
     pub count: Option<u64>,
@@ -315,7 +315,7 @@ pub struct Commits {
 }
 
 /// Where the commits' time went.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
 pub struct CommitSplit {
     /// Waiting for `xc_ctx_lock`; `null` if not measured (it is then in `insert_ns`).
     pub ctx_lock_ns: Option<u64>,
@@ -328,7 +328,7 @@ pub struct CommitSplit {
 }
 
 /// Commits of one filesystem.
-#[derive(Clone, PartialEq, Debug, Serialize)]
+#[derive(Clone, PartialEq, Debug, Default, Serialize)]
 pub struct CommitsOfDevice {
     /// Bare name.
     pub device: String,
@@ -338,7 +338,7 @@ pub struct CommitsOfDevice {
 }
 
 /// Waits for log reservation space.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize)]
 pub struct Grants {
     /// Sleeps; `null` if not measured.
     pub waits: Option<u64>,
@@ -350,7 +350,7 @@ pub struct Grants {
 }
 
 /// Waits for log reservation space of one filesystem.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize)]
 pub struct GrantsOfDevice {
     /// Bare name.
     pub device: String,
@@ -360,7 +360,7 @@ pub struct GrantsOfDevice {
 }
 
 /// A wait that is not a lock.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize)]
 pub struct WaitRow {
     /// `throttle`, `commit-order`, `iclog-space` or `force`.
     pub kind: String,
@@ -373,7 +373,7 @@ pub struct WaitRow {
 }
 
 /// How full a log was.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize)]
 pub struct LogSpaceRow {
     /// Bare name.
     pub device: String,
@@ -384,7 +384,7 @@ pub struct LogSpaceRow {
 }
 
 /// What the AIL's pushes met on one filesystem.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize)]
 pub struct AilRow {
     /// Bare name.
     pub device: String,
@@ -399,7 +399,7 @@ pub struct AilRow {
 }
 
 /// What a process did.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize)]
 pub struct ProcessRow {
     /// Process id.
     pub pid: u32,
@@ -418,7 +418,7 @@ pub struct ProcessRow {
 }
 
 /// Increments of one tick.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize)]
 pub struct TickRow {
     /// End of the tick, CLOCK_MONOTONIC.
     pub t_ns: u64,
@@ -437,7 +437,7 @@ pub struct TickRow {
 }
 
 /// The sample of single objects.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
 pub struct Events {
     /// Objects that the kernel side handed over.
     pub seen: u64,
@@ -446,7 +446,7 @@ pub struct Events {
 }
 
 /// What is missing from the numbers.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize)]
 pub struct Loss {
     /// By probe and cause; only those that are not zero.
     pub by_probe: Vec<LossRow>,
@@ -459,7 +459,7 @@ pub struct Loss {
 }
 
 /// One kind of loss.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize)]
 pub struct LossRow {
     /// Whose numbers are short.
     pub probe: String,

@@ -82,15 +82,19 @@ pub enum Obstacle {
 }
 
 fn explain(error: &ProgramError, what: &str) -> Obstacle {
-    let ProgramError::LoadError { io_error, verifier_log } = error else {
+    let ProgramError::LoadError {
+        io_error,
+        verifier_log,
+    } = error
+    else {
         return Obstacle::Failed(format!("{what}: {error}"));
     };
     match verdict(&verifier_log.to_string()) {
         Some(verdict) => Obstacle::Failed(format!("{what}: rejected by the verifier: {verdict}")),
         // Before the verifier looks at it, for programs on trampolines.
-        None if io_error.raw_os_error() == Some(libc::EPERM) => {
-            Obstacle::Refused(format!("{what}: this kernel refuses programs of this kind (EPERM)"))
-        }
+        None if io_error.raw_os_error() == Some(libc::EPERM) => Obstacle::Refused(format!(
+            "{what}: this kernel refuses programs of this kind (EPERM)"
+        )),
         None => Obstacle::Failed(format!("{what}: {io_error}")),
     }
 }

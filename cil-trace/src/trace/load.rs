@@ -155,12 +155,18 @@ impl Attacher<'_> {
         let probe = row.probe.name().to_owned();
         let reason = reasons.join("; ");
         match row.otherwise {
-            Otherwise::Approximated(by) => {
-                ProbeOutcome { probe, outcome: Outcome::Approximated, how: by.to_owned(), reason }
-            }
-            Otherwise::Skipped(_) if failed => {
-                ProbeOutcome { probe, outcome: Outcome::Failed, how: String::new(), reason }
-            }
+            Otherwise::Approximated(by) => ProbeOutcome {
+                probe,
+                outcome: Outcome::Approximated,
+                how: by.to_owned(),
+                reason,
+            },
+            Otherwise::Skipped(_) if failed => ProbeOutcome {
+                probe,
+                outcome: Outcome::Failed,
+                how: String::new(),
+                reason,
+            },
             Otherwise::Skipped(why) => ProbeOutcome {
                 probe,
                 outcome: Outcome::Skipped,
