@@ -3,8 +3,8 @@
 //! The copying is done by tee(1), a process of its own, so that the command goes on undisturbed
 //! whatever becomes of cil-trace. The copy is a file without a name, so that it leaves no trace.
 
+use super::signals::Blocked;
 use anyhow::{Context as _, Result};
-use nix::sys::signal::{SigHandler, Signal, signal};
 use rustix::fd::{AsFd as _, AsRawFd as _, BorrowedFd, OwnedFd};
 use rustix::io::{FdFlags, fcntl_setfd, ioctl_fionread};
 use rustix::pipe::{PipeFlags, pipe_with};
@@ -41,9 +41,12 @@ pub(super) struct Captured {
 impl Capture {
     /// Starts tee. The command's standard output is to be the descriptor returned.
     ///
+    /// tee is to end at the end of its input and by nothing that is meant for the command, such as
+    /// a signal to the whole process group; so it inherits what is blocked.
+    ///
     /// # Errors
     /// tee is not installed, or the temporary directory cannot be written.
-    pub fn start() -> Result<(Self, OwnedFd)> {
+    pub fn start(_: &Blocked) -> Result<(Self, OwnedFd)> {
         let copy = tempfile::tempfile().context(
             "--capture: cannot make a temporary file; set TMPDIR to a directory with space",
         )?;
@@ -53,12 +56,10 @@ impl Capture {
         command
             .arg(format!("/dev/fd/{fd}"))
             .stdin(Stdio::from(reader));
-        // SAFETY: `outlive_signals` and fcntl are system calls, and `copy` outlives the fork.
+        // SAFETY: one system call, on a descriptor that `copy` holds open.
         unsafe {
-            command.pre_exec(move || {
-                outlive_signals()?;
-                Ok(fcntl_setfd(BorrowedFd::borrow_raw(fd), FdFlags::empty())?)
-            });
+            command
+                .pre_exec(move || Ok(fcntl_setfd(BorrowedFd::borrow_raw(fd), FdFlags::empty())?));
         }
         let tee = command
             .spawn()
@@ -86,20 +87,6 @@ impl Capture {
         let text = read_end(&mut self.copy).context("--capture: cannot read the output's copy")?;
         Ok(Captured { text, complete })
     }
-}
-
-/// Makes tee end at the end of its input and by nothing that is meant for the command.
-fn outlive_signals() -> io::Result<()> {
-    for sent_to_group in [
-        Signal::SIGINT,
-        Signal::SIGQUIT,
-        Signal::SIGTERM,
-        Signal::SIGHUP,
-    ] {
-        // SAFETY: no handler of ours is installed.
-        unsafe { signal(sent_to_group, SigHandler::SigIgn) }?;
-    }
-    Ok(())
 }
 
 /// Whether tee has written all that was in the pipe and waits for more.

@@ -4,6 +4,7 @@
 
 use super::Options;
 use super::capture::Capture;
+use super::signals::Blocked;
 use anyhow::Result;
 use rustix::fd::OwnedFd;
 use std::fs::{self, Metadata};
@@ -40,8 +41,12 @@ impl Outputs {
     ///
     /// # Errors
     /// The standard output cannot be captured.
-    pub fn start(options: &Options) -> Result<Self> {
-        let (capture, stdout) = options.capture.then(Capture::start).transpose()?.unzip();
+    pub fn start(options: &Options, blocked: &Blocked) -> Result<Self> {
+        let (capture, stdout) = options
+            .capture
+            .then(|| Capture::start(blocked))
+            .transpose()?
+            .unzip();
         let files = options
             .results
             .iter()

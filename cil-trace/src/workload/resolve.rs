@@ -54,24 +54,30 @@ impl Unrunnable {
 /// # Errors
 /// The failure that exec would end with.
 pub fn resolve(command: &OsStr, path: Option<&OsStr>) -> Result<PathBuf, Unrunnable> {
-    let mut denied = None;
+    let mut refused = None;
     for candidate in candidates(command, path) {
         match executable(&candidate) {
             Ok(()) => return Ok(candidate),
-            // Like execvp: go on looking, and tell if nothing better comes.
-            Err(error) if error.kind() == io::ErrorKind::PermissionDenied => denied = Some(error),
+            // Like execvp: go on looking, and tell if nothing better comes. Like a shell, and
+            // unlike execvp: a directory of PATH that we may not search has no command.
+            Err(error) if is_path(command) || candidate.exists() => refused = Some(error),
             Err(_) => {}
         }
     }
-    let reason = denied.unwrap_or_else(|| io::ErrorKind::NotFound.into());
+    let reason = refused.unwrap_or_else(|| io::ErrorKind::NotFound.into());
     Err(Unrunnable::new(command, reason))
+}
+
+/// A path is not looked for in PATH.
+fn is_path(command: &OsStr) -> bool {
+    command.as_bytes().contains(&b'/')
 }
 
 fn candidates(command: &OsStr, path: Option<&OsStr>) -> Vec<PathBuf> {
     if command.is_empty() {
         return Vec::new();
     }
-    if command.as_bytes().contains(&b'/') {
+    if is_path(command) {
         return vec![command.into()];
     }
     // An empty element is the current directory; join makes a bare name of it.
@@ -82,7 +88,7 @@ fn candidates(command: &OsStr, path: Option<&OsStr>) -> Vec<PathBuf> {
 
 fn executable(candidate: &Path) -> io::Result<()> {
     if candidate.metadata()?.is_dir() {
-        return Err(io::ErrorKind::PermissionDenied.into());
+        return Err(io::ErrorKind::IsADirectory.into());
     }
     Ok(access(candidate, AccessFlags::X_OK)?)
 }

@@ -13,7 +13,7 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Output};
 use std::thread;
 use tempfile::TempDir;
 
@@ -102,8 +102,9 @@ pub fn nothing_runs_if_the_recorder_changes_its_mind() {
     };
     // In a thread that ends, as this one goes on to other tests with its signals not blocked.
     let prepare = move || {
-        let mut outputs = Outputs::start(&options).unwrap();
-        Prepared::new(&options, &mut outputs, &Blocked::block().unwrap()).unwrap()
+        let blocked = Blocked::block().unwrap();
+        let mut outputs = Outputs::start(&options, &blocked).unwrap();
+        Prepared::new(&options, &mut outputs, &blocked).unwrap()
     };
     let prepared = thread::spawn(prepare).join().unwrap();
     let pid = Pid::from_raw(prepared.pid().cast_signed());
@@ -133,7 +134,9 @@ pub fn a_missing_command_is_127() {
         0o755,
     );
     for missing in ["no-such-command", "/no/such/command", &script] {
-        let finished = run(&["--", missing]);
+        // A PATH that everybody may search: execvp prefers to tell of a directory that it may not.
+        let finished =
+            Wrapper::start(command(&["--", missing]).env("PATH", "/usr/bin:/bin")).finish();
         assert_eq!(finished.status.code(), Some(127), "{}", finished.stderr);
         assert!(
             finished
@@ -171,9 +174,13 @@ pub fn the_command_finds_itself_as_without_wrapper() {
     let script = "grep -E '^(Sig(Blk|Ign|Cgt)|Umask)' /proc/self/status; ls /proc/self/fd; pwd; \
                   env | grep -v '^_=' | sort | cksum";
     let mut direct = Command::new("sh");
-    // SAFETY: does nothing. Its presence makes std fork; posix_spawn leaves other signals ignored.
-    unsafe { direct.pre_exec(|| Ok(())) };
-    let direct = direct.args(["-c", script]).output().unwrap();
-    let wrapped = run(&["--", "sh", "-c", script]);
-    assert_eq!(wrapped.text(), String::from_utf8(direct.stdout).unwrap());
+    let mut wrapped = command(&["--", "sh"]);
+    let [direct, wrapped] = [&mut direct, &mut wrapped].map(|command| {
+        // SAFETY: does nothing. Its presence makes std fork; posix_spawn, which it takes otherwise,
+        // leaves signals of the C library's own ignored.
+        unsafe { command.pre_exec(|| Ok(())) };
+        command.args(["-c", script]).output().unwrap()
+    });
+    let text = |output: Output| String::from_utf8(output.stdout).unwrap();
+    assert_eq!(text(wrapped), text(direct));
 }

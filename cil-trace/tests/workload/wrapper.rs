@@ -51,7 +51,7 @@ fn record(
         let mut outputs = None;
         let subject = match target {
             Target::Command(options) => {
-                let outputs = outputs.insert(Outputs::start(&options)?);
+                let outputs = outputs.insert(Outputs::start(&options, &blocked)?);
                 let prepared = Prepared::new(&options, outputs, &blocked)?;
                 if let Some(fifo) = std::env::var_os(HOLD) {
                     eprintln!("{}", prepared.pid());
