@@ -11,4 +11,5 @@ mod snapshot;
 
 pub use kernel::RunningKernel;
 pub use load::{Options, Tracer};
+pub use maps::Maps;
 pub use snapshot::Reader;

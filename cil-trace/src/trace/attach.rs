@@ -9,7 +9,7 @@ use cil_trace_core::probes::{Attach, Program};
 /// # Errors
 ///
 /// Why not, in words; of what the verifier says, the last line.
-pub fn attach(ebpf: &mut Ebpf, btf: &Btf, program: &Program) -> Result<(), String> {
+pub fn attach(ebpf: &mut Ebpf, btf: &Btf, program: &Program) -> Result<(), Obstacle> {
     let Program {
         name,
         attach,
@@ -17,7 +17,7 @@ pub fn attach(ebpf: &mut Ebpf, btf: &Btf, program: &Program) -> Result<(), Strin
     } = *program;
     let found = ebpf
         .program_mut(name)
-        .ok_or_else(|| format!("this build has no program {name}"))?;
+        .ok_or_else(|| Obstacle::Failed(format!("this build has no program {name}")))?;
     let result = match attach {
         Attach::RawTracepoint => <&mut RawTracePoint>::try_from(found).and_then(|program| {
             program

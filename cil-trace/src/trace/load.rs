@@ -81,9 +81,9 @@ impl Tracer {
             })
             .collect();
         let programs: Vec<_> = attacher.attached.into_iter().collect();
-        let state = state(kernel, options, &outcomes);
+        let mut state = state(kernel, options, &outcomes);
         let mut maps = Maps::take(&mut ebpf)?;
-        maps.set_ranges(&kernel.symbols.ranges(Group::ALL)?)?;
+        state.ranges = maps.set_ranges(&kernel.symbols.ranges(Group::ALL)?)?;
         Ok(Self {
             ebpf,
             maps,
@@ -98,9 +98,8 @@ impl Tracer {
     /// # Errors
     ///
     /// If the kernel refuses the update.
-    pub fn arm(&mut self, ranges: u32) -> Result<()> {
+    pub fn arm(&mut self) -> Result<()> {
         self.state.armed = 1;
-        self.state.ranges = ranges;
         self.maps.set_state(&self.state)
     }
 

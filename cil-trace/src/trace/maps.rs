@@ -86,18 +86,20 @@ impl Maps {
             .context("cannot write the state map")
     }
 
-    /// Fills the table of code ranges, which must be sorted.
+    /// Fills the table of code ranges, which must be sorted; returns how many there are.
     ///
     /// # Errors
     ///
     /// If the kernel refuses the update.
-    pub fn set_ranges(&mut self, ranges: &[Range]) -> Result<()> {
-        for (index, range) in (0u32..).zip(ranges) {
+    pub fn set_ranges(&mut self, ranges: &[Range]) -> Result<u32> {
+        let mut count = 0;
+        for range in ranges {
             self.ranges
-                .set(index, range, 0)
+                .set(count, range, 0)
                 .context("cannot write the map of code ranges")?;
+            count += 1;
         }
-        Ok(())
+        Ok(count)
     }
 
     /// Brings a device into scope.

@@ -1,0 +1,354 @@
+//! The command line: flags, help and their translation into plain options.
+//!
+//! The one place where a flag is spelled; help, man pages and completions come from the same
+//! [`command`]. Nothing is looked up, opened or run here.
+
+use crate::options::{
+    Filter, FlameKind, FlamegraphOptions, Format, Invocation, ListFormat, ProbeSet, RecordOptions,
+    ReportOptions, Target,
+};
+use crate::workload::{self, RunAs};
+use clap::error::ErrorKind;
+use clap::{Args, CommandFactory as _, Error, FromArgMatches as _, Parser, Subcommand, ValueEnum};
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// The file of `record -o` and of every command that reads one.
+const DEFAULT_FILE: &str = "cil-trace.data";
+
+/// Sees what the XFS log does to a workload: who flushed, who forced the log, who waited
+///
+/// Put `cil-trace record` before a command that works on an XFS filesystem, then ask `cil-trace
+/// report` which cache flushes, log forces and waits it caused, and why.
+#[derive(Parser)]
+#[command(name = "cil-trace", version, max_term_width = 100, after_help = EXAMPLES)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  cil-trace record -- dbench -t 60 8
+  cil-trace report
+  cil-trace report flushes --format markdown
+  cil-trace flamegraph --kind flush -o flush.svg";
+
+#[derive(Subcommand)]
+enum Command {
+    Record(Box<RecordArgs>),
+    Report(ReportArgs),
+    Flamegraph(FlamegraphArgs),
+    /// Tell what can be measured on this kernel, what cannot, why, and the remedy
+    Doctor(ListArgs),
+    /// List the probes and the ways to attach each
+    Probes(ListArgs),
+    /// Print a completion script for a shell
+    #[command(after_help = "Example:
+  cil-trace completions bash > /etc/bash_completion.d/cil-trace")]
+    Completions {
+        /// The shell
+        shell: clap_complete::Shell,
+    },
+    /// Write the man pages into a directory
+    #[command(after_help = "Example:
+  cil-trace man /usr/local/share/man/man1")]
+    Man {
+        /// The directory; made if it is not there
+        dir: PathBuf,
+    },
+}
+
+/// Record what the XFS log does while a command runs
+///
+/// The command starts when every probe is attached; its descendants count as the workload, all
+/// else as others. Its standard input, output and error are left as they are, and its exit status
+/// is passed on: 128 and the signal's number if one ended it, 127 if it was not found, 126 if it
+/// could not be executed, 125 if cil-trace itself failed. The first Ctrl-C ends the command and
+/// the recording is still written; a second one aborts.
+///
+/// Without a command, a process (-p), everything (-a) or a stretch of time (--duration) is
+/// recorded until it is over or Ctrl-C comes.
+#[derive(Args)]
+#[command(
+    override_usage = "cil-trace record [OPTIONS] [-p PID | -a | [--] COMMAND [ARGS]...]",
+    after_help = RECORD_EXAMPLES
+)]
+struct RecordArgs {
+    /// The recording to write; an older one is kept as FILE.old
+    #[arg(short, long, value_name = "FILE", default_value = DEFAULT_FILE)]
+    output: PathBuf,
+    /// Count this process as the workload, until it ends
+    #[arg(short, long, value_name = "PID", conflicts_with_all = ["all", "command"],
+          value_parser = clap::value_parser!(u32).range(1..))]
+    pid: Option<u32>,
+    /// Record the whole machine; with a command, until that ends
+    #[arg(short, long)]
+    all: bool,
+    /// Keep only the filesystem mounted here, and the devices beneath it (may be repeated)
+    #[arg(long, value_name = "PATH")]
+    mount: Vec<PathBuf>,
+    /// Keep only the filesystem on this device, loop2 or /dev/loop2 (may be repeated)
+    #[arg(long, value_name = "DEV", value_parser = device_name)]
+    device: Vec<String>,
+    /// Probe sets to switch on, separated by commas
+    #[arg(long, value_name = "SET", value_delimiter = ',', default_value = "all",
+          value_parser = clap::builder::EnumValueParser::<ProbeSets>::new())]
+    probes: Vec<ProbeSets>,
+    /// Time between two snapshots, such as 1s or 250ms
+    #[arg(long, value_name = "TIME", default_value = "1s", value_parser = time)]
+    interval: Duration,
+    /// End after this time, such as 500ms, 10s or 2m; a command gets TERM, five seconds later KILL
+    #[arg(long, value_name = "TIME", value_parser = time)]
+    duration: Option<Duration>,
+    /// Run the command as this user (needs root)
+    #[arg(
+        long,
+        value_name = "NAME",
+        requires = "command",
+        conflicts_with = "keep_root"
+    )]
+    user: Option<String>,
+    /// Under sudo, run the command as root and not as the user who called sudo
+    #[arg(long, requires = "command")]
+    keep_root: bool,
+    /// Read the benchmark's results from the command's standard output, copied through a pipe
+    #[arg(long, requires = "command")]
+    capture: bool,
+    /// Read the benchmark's results from this file, written by the command (may be repeated)
+    #[arg(long, value_name = "FILE", requires = "command")]
+    results: Vec<PathBuf>,
+    /// Fail if anything was lost
+    #[arg(long)]
+    strict: bool,
+    /// No summary at the end
+    #[arg(short, long)]
+    quiet: bool,
+    /// The command to run, and its arguments
+    #[arg(value_name = "COMMAND", trailing_var_arg = true)]
+    command: Vec<OsString>,
+}
+
+const RECORD_EXAMPLES: &str = "\
+Examples:
+  cil-trace record -- dbench -t 60 8
+  cil-trace record --mount /srv --capture -o new.data -- fio --output-format=json job.fio
+  cil-trace record --duration 10s
+  cil-trace record -p \"$(pidof postgres | cut -d' ' -f1)\"
+  sudo cil-trace record --user postgres -- pgbench -T 60";
+
+/// A value of --probes.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum ProbeSets {
+    All,
+    One(ProbeSet),
+}
+
+impl ValueEnum for ProbeSets {
+    fn value_variants<'a>() -> &'a [Self] {
+        &[
+            Self::All,
+            Self::One(ProbeSet::Log),
+            Self::One(ProbeSet::Flush),
+        ]
+    }
+
+    fn to_possible_value(&self) -> Option<clap::builder::PossibleValue> {
+        match self {
+            Self::All => Some(clap::builder::PossibleValue::new("all").help("Every set")),
+            Self::One(set) => set.to_possible_value(),
+        }
+    }
+}
+
+/// Show what a recording says
+///
+/// A word that is a section's name is a section, any other the recording; write ./pushes for a
+/// file of that name. Needs neither root nor the machine that was recorded.
+#[derive(Args)]
+#[command(after_help = "Examples:
+  cil-trace report
+  cil-trace report before.data flushes pushes
+  cil-trace report --format json | jq '.flushes[] | {cause, requested}'
+  cil-trace report iclogs --format csv")]
+struct ReportArgs {
+    /// The recording (cil-trace.data if not given), and the sections to show (all if not given)
+    #[arg(value_name = "FILE|SECTION")]
+    words: Vec<OsString>,
+    /// The format; csv and markdown take one section
+    #[arg(long, value_enum, default_value_t = Format::Text)]
+    format: Format,
+    /// Add one row per snapshot
+    #[arg(long)]
+    per_tick: bool,
+    /// Write the report as an HTML page
+    #[arg(long, value_name = "OUT")]
+    html: Option<PathBuf>,
+}
+
+/// Draw a recording's stacks as a flamegraph
+#[derive(Args)]
+#[command(after_help = "Example:
+  cil-trace flamegraph --kind flush -o flush.svg")]
+struct FlamegraphArgs {
+    /// The recording
+    #[arg(value_name = "FILE", default_value = DEFAULT_FILE)]
+    file: PathBuf,
+    /// What the stacks are of
+    #[arg(long, value_enum)]
+    kind: FlameKind,
+    /// The SVG to write; standard output if not given
+    #[arg(short, long, value_name = "OUT.svg")]
+    output: Option<PathBuf>,
+}
+
+#[derive(Args)]
+struct ListArgs {
+    /// The format
+    #[arg(long, value_enum, default_value_t = ListFormat::Text)]
+    format: ListFormat,
+}
+
+/// The whole command line, as completions and man pages need it.
+#[must_use]
+pub fn command() -> clap::Command {
+    Cli::command()
+}
+
+/// Parses a command line, program name first. `is_section` knows the sections of `report`.
+///
+/// # Errors
+/// What clap has to say: usage errors, and the texts of --help and --version.
+pub fn parse(
+    args: impl IntoIterator<Item = OsString>,
+    is_section: impl Fn(&str) -> bool,
+) -> Result<Invocation, Error> {
+    let cli = Cli::from_arg_matches(&command().try_get_matches_from(args)?)?;
+    Ok(match cli.command {
+        Command::Record(args) => Invocation::Record(args.options()?),
+        Command::Report(args) => Invocation::Report(args.options(is_section)?),
+        Command::Flamegraph(FlamegraphArgs { file, kind, output }) => {
+            Invocation::Flamegraph(FlamegraphOptions {
+                input: file,
+                kind,
+                output,
+            })
+        }
+        Command::Doctor(args) => Invocation::Doctor(args.format),
+        Command::Probes(args) => Invocation::Probes(args.format),
+        Command::Completions { shell } => Invocation::Completions(shell),
+        Command::Man { dir } => Invocation::Man(dir),
+    })
+}
+
+/// An error that clap did not find, in its form.
+fn usage(subcommand: &str, kind: ErrorKind, message: String) -> Error {
+    let mut command = command();
+    command.build();
+    match command.find_subcommand_mut(subcommand) {
+        Some(found) => found.error(kind, message),
+        None => command.error(kind, message),
+    }
+}
+
+impl RecordArgs {
+    fn options(self) -> Result<RecordOptions, Error> {
+        let target = if !self.command.is_empty() {
+            let run_as = match self.user {
+                Some(user) => RunAs::User(user),
+                None if self.keep_root => RunAs::Ourselves,
+                None => RunAs::Invoker,
+            };
+            Target::Command(workload::Options {
+                argv: self.command,
+                run_as,
+                capture: self.capture,
+                results: self.results,
+            })
+        } else if let Some(pid) = self.pid {
+            Target::Process(pid)
+        } else if self.all || self.duration.is_some() {
+            Target::Everything
+        } else {
+            return Err(usage(
+                "record",
+                ErrorKind::MissingRequiredArgument,
+                "nothing says when to stop recording: give a command (-- COMMAND), a process \
+                 (-p PID), a time (--duration 10s), or -a to record until Ctrl-C"
+                    .to_owned(),
+            ));
+        };
+        let mounts = self.mount.into_iter().map(Filter::Mount);
+        let devices = self.device.into_iter().map(Filter::Device);
+        let chosen = |set: &ProbeSet| {
+            [ProbeSets::All, ProbeSets::One(*set)]
+                .iter()
+                .any(|choice| self.probes.contains(choice))
+        };
+        Ok(RecordOptions {
+            output: self.output,
+            target,
+            filters: mounts.chain(devices).collect(),
+            probes: ProbeSet::value_variants()
+                .iter()
+                .copied()
+                .filter(chosen)
+                .collect(),
+            interval: self.interval,
+            duration: self.duration,
+            strict: self.strict,
+            quiet: self.quiet,
+        })
+    }
+}
+
+impl ReportArgs {
+    fn options(self, is_section: impl Fn(&str) -> bool) -> Result<ReportOptions, Error> {
+        let error = |kind, message| Err(usage("report", kind, message));
+        let (mut sections, mut input) = (Vec::new(), None);
+        for word in self.words {
+            match word.to_str() {
+                Some(name) if is_section(name) => sections.push(name.to_owned()),
+                _ if input.is_none() => input = Some(PathBuf::from(word)),
+                _ => {
+                    let message = format!(
+                        "{}: no section of a report, and a recording is given already",
+                        word.display()
+                    );
+                    return error(ErrorKind::TooManyValues, message);
+                }
+            }
+        }
+        if matches!(self.format, Format::Csv | Format::Markdown) && sections.len() != 1 {
+            let message = "--format csv and markdown show one section: name it, such as \
+                           `cil-trace report flushes --format csv`";
+            return error(ErrorKind::WrongNumberOfValues, message.to_owned());
+        }
+        Ok(ReportOptions {
+            input: input.unwrap_or_else(|| DEFAULT_FILE.into()),
+            sections,
+            format: self.format,
+            per_tick: self.per_tick,
+            html: self.html,
+        })
+    }
+}
+
+/// A time that is not zero.
+fn time(text: &str) -> Result<Duration, String> {
+    match humantime::parse_duration(text) {
+        Ok(time) if time.is_zero() => Err("must be longer than nothing".to_owned()),
+        Ok(time) => Ok(time),
+        Err(error) => Err(format!("{error}; write it as 500ms, 10s or 2m")),
+    }
+}
+
+/// The bare name of a device.
+fn device_name(text: &str) -> Result<String, String> {
+    let name = text.strip_prefix("/dev/").unwrap_or(text);
+    if name.is_empty() || name.starts_with('/') {
+        return Err("write it as loop2 or /dev/loop2; `lsblk` lists them".to_owned());
+    }
+    Ok(name.to_owned())
+}

@@ -1,0 +1,29 @@
+//! The commands, one file each, and the choice between them.
+
+mod about;
+mod doctor;
+mod flamegraph;
+mod probes;
+mod report;
+
+use crate::options::Invocation;
+use crate::record;
+use anyhow::Result;
+
+/// Runs one command line. The exit status is what the command has to say, an error what it could
+/// not do.
+///
+/// # Errors
+/// Those of the command.
+pub fn run(invocation: Invocation) -> Result<u8> {
+    match invocation {
+        Invocation::Record(options) => return record::run(&options),
+        Invocation::Report(options) => report::run(&options)?,
+        Invocation::Flamegraph(options) => flamegraph::run(&options)?,
+        Invocation::Doctor(format) => doctor::run(format)?,
+        Invocation::Probes(format) => probes::run(format)?,
+        Invocation::Completions(shell) => about::completions(shell)?,
+        Invocation::Man(directory) => about::man(&directory)?,
+    }
+    Ok(0)
+}

@@ -1,0 +1,143 @@
+//! What a command is asked to do, in plain types: the engine's side of the command line.
+//!
+//! Nothing here knows a flag's spelling.
+
+use crate::workload;
+use cil_trace_core::probes::Set;
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// One command line.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Invocation {
+    /// `record`
+    Record(RecordOptions),
+    /// `report`
+    Report(ReportOptions),
+    /// `flamegraph`
+    Flamegraph(FlamegraphOptions),
+    /// `doctor`
+    Doctor(ListFormat),
+    /// `probes`
+    Probes(ListFormat),
+    /// `completions`
+    Completions(clap_complete::Shell),
+    /// `man`: the directory to fill.
+    Man(PathBuf),
+}
+
+/// What to record, how, and into which file.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct RecordOptions {
+    /// The recording.
+    pub output: PathBuf,
+    /// Whose work counts as the workload's.
+    pub target: Target,
+    /// The filesystems to keep; empty for every mounted XFS.
+    pub filters: Vec<Filter>,
+    /// Each once, in the order of [`ProbeSet`].
+    pub probes: Vec<ProbeSet>,
+    /// Distance of the ticks; never zero.
+    pub interval: Duration,
+    /// How long at most; never zero.
+    pub duration: Option<Duration>,
+    /// Losses are a failure.
+    pub strict: bool,
+    /// No summary.
+    pub quiet: bool,
+}
+
+/// Whose work counts as the workload's, and whose end ends the recording.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Target {
+    /// A command and its descendants.
+    Command(workload::Options),
+    /// A process that runs already.
+    Process(u32),
+    /// Nobody's: everything, until the duration is over or a signal comes.
+    Everything,
+}
+
+/// A filesystem to keep, with the devices beneath it.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Filter {
+    /// The filesystem mounted here.
+    Mount(PathBuf),
+    /// The filesystem on this device; a bare name such as `loop2`.
+    Device(String),
+}
+
+/// A group of probes that is switched on as one.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, clap::ValueEnum)]
+pub enum ProbeSet {
+    /// Commits, pushes, iclog writes, log forces, fsyncs and waits
+    Log,
+    /// Cache flushes
+    Flush,
+}
+
+impl ProbeSet {
+    /// The set of the probe table.
+    #[must_use]
+    pub const fn core(self) -> Set {
+        match self {
+            Self::Log => Set::Log,
+            Self::Flush => Set::Flush,
+        }
+    }
+}
+
+/// What to show of a recording, and how.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct ReportOptions {
+    /// The recording.
+    pub input: PathBuf,
+    /// The sections to show; empty for all.
+    pub sections: Vec<String>,
+    /// The format; CSV and Markdown come with exactly one section.
+    pub format: Format,
+    /// With one row per tick.
+    pub per_tick: bool,
+    /// Write an HTML page here.
+    pub html: Option<PathBuf>,
+}
+
+/// A report's format.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, clap::ValueEnum)]
+pub enum Format {
+    /// Tables for people
+    Text,
+    /// One object, its names fixed
+    Json,
+    /// One section, a header line first
+    Csv,
+    /// One section as a table
+    Markdown,
+}
+
+/// Which flamegraph to draw of a recording.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct FlamegraphOptions {
+    /// The recording.
+    pub input: PathBuf,
+    /// What its stacks are of.
+    pub kind: FlameKind,
+    /// The SVG; `None` for standard output.
+    pub output: Option<PathBuf>,
+}
+
+/// What a flamegraph's stacks are of.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, clap::ValueEnum)]
+pub enum FlameKind {
+    /// Who asked for cache flushes
+    Flush,
+}
+
+/// The format of `doctor` and `probes`.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, clap::ValueEnum)]
+pub enum ListFormat {
+    /// For people
+    Text,
+    /// For programs
+    Json,
+}

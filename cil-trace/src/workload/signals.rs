@@ -1,0 +1,109 @@
+//! Signals sent to cil-trace, read as data so that their origin is known.
+//!
+//! What they do to a recording is decided in `watch`.
+
+use anyhow::{Context as _, Result};
+use nix::sys::signal::{SigSet, SigmaskHow, Signal};
+use nix::sys::signalfd::{SfdFlags, SignalFd};
+use std::io;
+use std::mem::MaybeUninit;
+use std::ptr;
+use tokio::io::unix::AsyncFd;
+
+/// The signals that ask a program to end.
+const ENDING: [Signal; 4] = [
+    Signal::SIGINT,
+    Signal::SIGTERM,
+    Signal::SIGHUP,
+    Signal::SIGQUIT,
+];
+
+/// The ending signals, held back until somebody reads them.
+#[derive(Debug)]
+pub struct Blocked {
+    fd: SignalFd,
+    /// The mask before, which the command is to have.
+    pub(super) before: SigSet,
+}
+
+impl Blocked {
+    /// Holds the ending signals back in this thread and those that it starts from now on, so it
+    /// comes before any thread.
+    ///
+    /// A signal that is ignored already stays so (`nohup`, a shell's background job): a blocked
+    /// one would reach us all the same. Processes that we start inherit what is blocked; the command
+    /// is given back what was before.
+    ///
+    /// # Errors
+    /// The kernel refuses; there is no descriptor left, for instance.
+    pub fn block() -> Result<Self> {
+        let mask: SigSet = ENDING
+            .into_iter()
+            .filter(|&signal| !is_ignored(signal))
+            .collect();
+        let before = mask
+            .thread_swap_mask(SigmaskHow::SIG_BLOCK)
+            .context("cannot block signals")?;
+        let flags = SfdFlags::SFD_CLOEXEC | SfdFlags::SFD_NONBLOCK;
+        let fd = SignalFd::with_flags(&mask, flags).context("cannot open a signalfd")?;
+        Ok(Self { fd, before })
+    }
+}
+
+fn is_ignored(signal: Signal) -> bool {
+    let mut action = MaybeUninit::<libc::sigaction>::zeroed();
+    // SAFETY: without a new action this only writes the present one to `action`, for which all
+    // zeroes is valid too, should the call fail.
+    let action = unsafe {
+        libc::sigaction(signal as libc::c_int, ptr::null(), action.as_mut_ptr());
+        action.assume_init()
+    };
+    action.sa_sigaction == libc::SIG_IGN
+}
+
+/// A signal that came.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Received {
+    /// Which.
+    pub signal: Signal,
+    /// The kernel sent it for a key or a hangup, to our whole process group; not `kill`.
+    pub from_terminal: bool,
+}
+
+/// The ending signals, as they come.
+#[derive(Debug)]
+pub(super) struct Signals(AsyncFd<SignalFd>);
+
+impl Signals {
+    /// Starts reading; those that came since they were blocked come first.
+    ///
+    /// # Errors
+    /// Never inside a tokio runtime with I/O, unless descriptors run out.
+    pub fn new(Blocked { fd, .. }: Blocked) -> Result<Self> {
+        // SAFETY: a SignalFd owns its descriptor, which stays open, and the same, as long as it lives.
+        let fd = unsafe { AsyncFd::register(fd) }.context("cannot wait for signals")?;
+        Ok(Self(fd))
+    }
+
+    /// The next signal. Nothing is lost when the future is dropped.
+    ///
+    /// # Errors
+    /// The descriptor cannot be read.
+    pub async fn next(&self) -> io::Result<Received> {
+        loop {
+            let mut ready = self.0.readable().await?;
+            let Ok(read) = ready.try_io(|fd| {
+                fd.get_ref()
+                    .read_signal()?
+                    .ok_or_else(|| io::ErrorKind::WouldBlock.into())
+            }) else {
+                continue;
+            };
+            let info = read?;
+            return Ok(Received {
+                signal: Signal::try_from(info.ssi_signo.cast_signed())?,
+                from_terminal: info.ssi_code == libc::SI_KERNEL,
+            });
+        }
+    }
+}

@@ -1,0 +1,275 @@
+//! The command line of the binary: what it takes, what it refuses, and with which status.
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+use assert_cmd::Command;
+use cil_trace::cli;
+use cil_trace::options::{
+    Filter, FlameKind, FlamegraphOptions, Format, Invocation, ProbeSet, RecordOptions,
+    ReportOptions, Target,
+};
+use cil_trace::workload::{self, RunAs};
+use predicates::prelude::PredicateBooleanExt as _;
+use predicates::str::contains;
+use std::ffi::OsString;
+use std::fs;
+use std::process::Stdio;
+use std::time::Duration;
+
+fn binary() -> Command {
+    Command::new(env!("CARGO_BIN_EXE_cil-trace"))
+}
+
+fn parse(line: &str) -> Invocation {
+    let args = line.split(' ').map(OsString::from);
+    cli::parse(args, |word| ["flushes", "pushes"].contains(&word)).unwrap()
+}
+
+fn record(line: &str) -> RecordOptions {
+    match parse(&format!("cil-trace record {line}")) {
+        Invocation::Record(options) => options,
+        other => panic!("{other:?}"),
+    }
+}
+
+fn report(line: &str) -> ReportOptions {
+    match parse(&format!("cil-trace report{line}")) {
+        Invocation::Report(options) => options,
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn record_has_defaults() {
+    assert_eq!(
+        record("-- dbench -t 10 2"),
+        RecordOptions {
+            output: "cil-trace.data".into(),
+            target: Target::Command(workload::Options {
+                argv: ["dbench", "-t", "10", "2"].map(OsString::from).to_vec(),
+                run_as: RunAs::Invoker,
+                capture: false,
+                results: vec![],
+            }),
+            filters: vec![],
+            probes: vec![ProbeSet::Log, ProbeSet::Flush],
+            interval: Duration::from_secs(1),
+            duration: None,
+            strict: false,
+            quiet: false,
+        }
+    );
+    assert_eq!(
+        record("dbench -t 10 2"),
+        record("-- dbench -t 10 2"),
+        "as perf has it"
+    );
+}
+
+#[test]
+fn record_takes_every_option() {
+    let options = record(
+        "-o f --mount /srv --device loop2 --device /dev/sda1 --probes flush --interval 250ms \
+         --duration 2m --strict -q --capture --results a --results b --user dave -- x",
+    );
+    assert_eq!(
+        options,
+        RecordOptions {
+            output: "f".into(),
+            target: Target::Command(workload::Options {
+                argv: vec!["x".into()],
+                run_as: RunAs::User("dave".to_owned()),
+                capture: true,
+                results: vec!["a".into(), "b".into()],
+            }),
+            filters: vec![
+                Filter::Mount("/srv".into()),
+                Filter::Device("loop2".to_owned()),
+                Filter::Device("sda1".to_owned()),
+            ],
+            probes: vec![ProbeSet::Flush],
+            interval: Duration::from_millis(250),
+            duration: Some(Duration::from_secs(120)),
+            strict: true,
+            quiet: true,
+        }
+    );
+    assert_eq!(record("-p 12").target, Target::Process(12));
+    assert_eq!(record("-a").target, Target::Everything);
+    assert_eq!(record("--duration 1s").target, Target::Everything);
+    assert_eq!(
+        record("-a --probes flush,log").probes,
+        [ProbeSet::Log, ProbeSet::Flush]
+    );
+    let Target::Command(command) = record("-a --keep-root -- x").target else {
+        panic!()
+    };
+    assert_eq!(command.run_as, RunAs::Ourselves);
+}
+
+#[test]
+fn a_word_of_report_is_a_section_or_the_recording() {
+    let all = ReportOptions {
+        input: "cil-trace.data".into(),
+        sections: vec![],
+        format: Format::Text,
+        per_tick: false,
+        html: None,
+    };
+    assert_eq!(report(""), all);
+    let some = ReportOptions {
+        sections: vec!["pushes".to_owned(), "flushes".to_owned()],
+        ..all
+    };
+    assert_eq!(report(" pushes flushes"), some);
+    let named = ReportOptions {
+        input: "./pushes".into(),
+        ..some
+    };
+    assert_eq!(report(" pushes ./pushes flushes"), named);
+    let options = report(" --format json --per-tick --html out.html");
+    assert_eq!((options.format, options.per_tick), (Format::Json, true));
+    assert_eq!(options.html, Some("out.html".into()));
+}
+
+#[test]
+fn flamegraph_has_the_kinds_there_are() {
+    let options = FlamegraphOptions {
+        input: "cil-trace.data".into(),
+        kind: FlameKind::Flush,
+        output: Some("x.svg".into()),
+    };
+    let line = "cil-trace flamegraph --kind flush -o x.svg";
+    assert_eq!(parse(line), Invocation::Flamegraph(options));
+}
+
+/// What is refused, and what the message has to name.
+const REFUSED: &[(&[&str], &str)] = &[
+    (&[], "Usage:"),
+    (&["frobnicate"], "frobnicate"),
+    (&["record"], "--duration 10s"),
+    (&["record", "--"], "-p PID"),
+    (&["record", "-p", "1", "--", "true"], "cannot be used with"),
+    (&["record", "-p", "1", "-a"], "cannot be used with"),
+    (&["record", "-p", "0"], "0 is not in"),
+    (&["record", "-p", "x"], "invalid digit"),
+    (&["record", "-a", "--user", "dave"], "COMMAND"),
+    (&["record", "-a", "--keep-root"], "COMMAND"),
+    (&["record", "-a", "--capture"], "COMMAND"),
+    (&["record", "-a", "--results", "f"], "COMMAND"),
+    (
+        &["record", "--user", "dave", "--keep-root", "--", "true"],
+        "cannot be used with",
+    ),
+    (&["record", "--duration", "0s"], "longer than nothing"),
+    (&["record", "--duration", "10"], "500ms, 10s or 2m"),
+    (&["record", "-a", "--interval", "soon"], "500ms, 10s or 2m"),
+    (
+        &["record", "-a", "--probes", "log,locks"],
+        "[possible values: all, log, flush]",
+    ),
+    (&["record", "-a", "--device", "/srv/image"], "lsblk"),
+    (&["record", "-a", "--runs", "3"], "--runs"),
+    (&["report", "--format", "csv"], "name it"),
+    (&["report", "--format", "markdown", "a"], "name it"),
+    (&["report", "a", "b"], "b: no section"),
+    (&["flamegraph", "--kind", "cpu"], "[possible values: flush]"),
+    (&["flamegraph"], "--kind"),
+    (
+        &["doctor", "--format", "xml"],
+        "[possible values: text, json]",
+    ),
+    (&["completions", "tcsh"], "[possible values: "),
+];
+
+#[test]
+fn what_is_refused_is_usage_and_says_what_to_do() {
+    for &(args, named) in REFUSED {
+        let assert = binary().args(args).assert().code(2).stdout("");
+        let stderr = String::from_utf8(assert.get_output().stderr.clone()).unwrap();
+        assert!(stderr.contains(named), "{args:?}: {stderr}");
+    }
+}
+
+#[test]
+fn help_and_version_go_to_standard_output() {
+    let version = concat!("cil-trace ", env!("CARGO_PKG_VERSION"), "\n");
+    binary()
+        .arg("--version")
+        .assert()
+        .success()
+        .stdout(version)
+        .stderr("");
+    for command in cli::command().get_subcommands() {
+        let help = binary()
+            .args([command.get_name(), "--help"])
+            .assert()
+            .success()
+            .stderr("");
+        help.stdout(contains(format!("Usage: cil-trace {}", command.get_name())));
+    }
+}
+
+#[test]
+fn the_definition_is_sound() {
+    cli::command().debug_assert();
+}
+
+#[test]
+fn completions_know_the_options() {
+    for shell in ["bash", "zsh", "fish"] {
+        let script = binary()
+            .args(["completions", shell])
+            .assert()
+            .success()
+            .stderr("");
+        script.stdout(contains("keep-root").and(contains("flamegraph")));
+    }
+}
+
+#[test]
+fn a_page_per_command() {
+    let directory = tempfile::tempdir().unwrap();
+    let man = directory.path().join("man1");
+    binary()
+        .arg("man")
+        .arg(&man)
+        .assert()
+        .success()
+        .stdout("")
+        .stderr("");
+    for command in cli::command().get_subcommands() {
+        let page = man.join(format!("cil-trace-{}.1", command.get_name()));
+        assert!(
+            fs::read_to_string(&page).unwrap().contains(".SH SYNOPSIS"),
+            "{page:?}"
+        );
+    }
+    let page = fs::read_to_string(man.join("cil-trace-record.1")).unwrap();
+    assert!(
+        page.contains("dbench") && page.contains("keep\\-root"),
+        "{page}"
+    );
+}
+
+#[test]
+fn a_directory_that_cannot_be_made_is_named() {
+    let file = tempfile::NamedTempFile::new().unwrap();
+    let below = file.path().join("man1");
+    let assert = binary().arg("man").arg(&below).assert().code(1);
+    assert.stderr(contains(below.to_str().unwrap()).and(contains("give a directory")));
+}
+
+#[test]
+fn a_closed_reader_is_no_failure() {
+    let (reader, writer) = std::io::pipe().unwrap();
+    drop(reader);
+    let output = std::process::Command::new(env!("CARGO_BIN_EXE_cil-trace"))
+        .args(["completions", "bash"])
+        .stdout(Stdio::from(writer))
+        .output()
+        .unwrap();
+    assert_eq!(
+        (output.status.code(), output.stderr.as_slice()),
+        (Some(0), &b""[..])
+    );
+}
