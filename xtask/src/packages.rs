@@ -13,7 +13,6 @@ pub const RUN: &[&str] = &[
     "attr",
     "bpftool",
     "dbench",
-    "fdisk",
     "fio",
     "fsmark",
     "mount",
@@ -82,7 +81,13 @@ pub fn install(packages: &[&str]) -> Result<()> {
     update()?;
     run(command(
         "apt-get",
-        &["install", "-y", "-qq", "--no-install-recommends"],
+        &[
+            "install",
+            "-y",
+            "-qq",
+            "-o=Dpkg::Use-Pty=0",
+            "--no-install-recommends",
+        ],
     )
     .args(&missing)
     .env("DEBIAN_FRONTEND", "noninteractive"))
