@@ -26,9 +26,8 @@ const POLL: Duration = Duration::from_millis(50);
 /// Setting up or a run failed, or a signal came.
 pub fn run() -> Result<()> {
     interrupt::defer()?;
-    setup::all()?;
     let bench = Bench {
-        tool: build::release()?,
+        tool: build::with(setup::all()?)?,
         scratch: Scratch::mount()?,
     };
     bench.start_up()?;

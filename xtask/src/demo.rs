@@ -17,8 +17,7 @@ const CLIENTS: u32 = 2;
 /// Any step failed, or a signal came; the scratch XFS is gone in both cases.
 pub fn run() -> Result<()> {
     interrupt::defer()?;
-    setup::all()?;
-    let tool = build::release()?;
+    let tool = build::with(setup::all()?)?;
     let demo = root().join("demo");
     fs::create_dir_all(&demo).with_context(|| demo.display().to_string())?;
     let recording = demo.join("cil-trace.data");
