@@ -127,8 +127,7 @@ impl Toolchain {
                 cargo
                     .env("RUSTC", "/usr/bin/rustc")
                     .env("RUSTC_BOOTSTRAP", "1")
-                    .env("RUSTC_WORKSPACE_WRAPPER", DRIVER)
-                    .env("CLIPPY_ARGS", "-Dwarnings__CLIPPY_HACKERY__");
+                    .env("RUSTC_WORKSPACE_WRAPPER", DRIVER);
                 cargo
             }
         };

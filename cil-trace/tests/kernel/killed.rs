@@ -6,7 +6,7 @@ use crate::xfs::Xfs;
 use serde_json::Value;
 use std::collections::BTreeSet;
 use std::fs;
-use std::path::Path;
+use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -46,7 +46,8 @@ fn after_a_kill_the_workload_goes_on_and_nothing_stays_attached() {
         .stderr(Stdio::null())
         .spawn()
         .unwrap();
-    let progress = || progress(&xfs.mountpoint());
+    let workload = Workload(xfs.mountpoint());
+    let progress = || workload.progress();
     // Some ticks are in the recording once the workload has come this far.
     eventually("the workload runs", || progress() > 300);
     assert!(
@@ -60,9 +61,9 @@ fn after_a_kill_the_workload_goes_on_and_nothing_stays_attached() {
     eventually("the workload goes on without its tracer", || {
         progress() > then + 50
     });
-    fs::write(xfs.mountpoint().join("stop"), "").unwrap();
+    workload.stop();
     eventually("the workload ends by itself", || {
-        xfs.mountpoint().join("done").exists()
+        workload.0.join("done").exists()
     });
     // The kernel frees programs a grace period after their last user.
     eventually("no BPF program is left", || {
@@ -78,9 +79,24 @@ fn after_a_kill_the_workload_goes_on_and_nothing_stays_attached() {
     );
 }
 
-fn progress(directory: &Path) -> u64 {
-    let text = fs::read_to_string(directory.join("progress")).unwrap_or_default();
-    text.trim().parse().unwrap_or(0)
+/// The running workload by its directory; it stops when dropped, for it has outlived its parent.
+struct Workload(PathBuf);
+
+impl Workload {
+    fn progress(&self) -> u64 {
+        let text = fs::read_to_string(self.0.join("progress")).unwrap_or_default();
+        text.trim().parse().unwrap_or(0)
+    }
+
+    fn stop(&self) {
+        fs::write(self.0.join("stop"), "").unwrap();
+    }
+}
+
+impl Drop for Workload {
+    fn drop(&mut self) {
+        self.stop();
+    }
 }
 
 /// The ids of all loaded programs.

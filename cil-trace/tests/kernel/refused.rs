@@ -101,14 +101,21 @@ fn without_btf() {
 
 #[test]
 fn a_device_without_xfs() {
-    let command = Command::new(program());
-    Attempt::new()
-        .record(command, &["--device", "loop999"])
-        .expect(&["loop999", "XFS"]);
+    let mounted = Xfs::new();
+    let unmounted = Xfs::new();
+    unmounted.unmount();
+    for device in [unmounted.device(), "loop999"] {
+        let command = Command::new(program());
+        let there = mounted.mountpoint();
+        Attempt::new()
+            .record(command, &["--device", device])
+            .expect(&[device, &there.to_string_lossy()]);
+    }
 }
 
 #[test]
 fn without_root() {
+    let _xfs = Xfs::new();
     let attempt = Attempt::new();
     // nobody needs to reach the program and the directory.
     let copy = attempt.path("cil-trace");
@@ -118,7 +125,7 @@ fn without_root() {
     command
         .args(["--reuid=65534", "--regid=65534", "--clear-groups", "--"])
         .arg(copy);
-    attempt.record(command, &[]).expect(&["root", "sudo"]);
+    attempt.record(command, &[]).expect(&["sudo"]);
 }
 
 #[test]
@@ -164,4 +171,19 @@ fn a_command_that_cannot_run_leaves_the_older_recording() {
         );
     }
     assert!(!attempt.path("recording.old").exists());
+}
+
+#[test]
+fn a_file_that_is_no_recording() {
+    let attempt = Attempt::new();
+    let file = attempt.path("text");
+    fs::write(&file, "no recording\n").unwrap();
+    for file in [file, attempt.path("missing")] {
+        let report = Command::new(program())
+            .arg("report")
+            .arg(&file)
+            .output()
+            .unwrap();
+        says(&report, 1, &[&file.to_string_lossy()]);
+    }
 }

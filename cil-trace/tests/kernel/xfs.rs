@@ -45,33 +45,28 @@ impl Xfs {
         // -f finds and takes a free device in one step, so tests beside this one do not collide.
         let path = output("losetup", &["-f", "--show", &image.to_string_lossy()]);
         let disk = path.trim().trim_start_matches("/dev/").to_owned();
-        if partitioned {
-            // Not sfdisk: a kernel may be built without any partition table it could read back.
-            let sectors = SIZE / SECTOR - FIRST_SECTOR;
-            output(
-                "addpart",
-                &[
-                    path.trim(),
-                    "1",
-                    &FIRST_SECTOR.to_string(),
-                    &sectors.to_string(),
-                ],
-            );
-        }
-        let device = if partitioned {
-            format!("{disk}p1")
-        } else {
-            disk.clone()
-        };
-        let xfs = Self {
+        let device = disk.clone();
+        let mut xfs = Self {
             directory,
             disk,
             device,
         };
+        if partitioned {
+            // Not sfdisk: a kernel may be built without any partition table it could read back.
+            let sectors = SIZE / SECTOR - FIRST_SECTOR;
+            let place = [FIRST_SECTOR.to_string(), sectors.to_string()];
+            output("addpart", &[path.trim(), "1", &place[0], &place[1]]);
+            xfs.device.push_str("p1");
+        }
         let device = format!("/dev/{}", xfs.device);
         output("mkfs.xfs", &["-q", "-f", &device]);
         output("mount", &[&device, &*xfs.mountpoint().to_string_lossy()]);
         xfs
+    }
+
+    /// Unmounts it; the device stays until the drop.
+    pub fn unmount(&self) {
+        output("umount", &[&self.mountpoint()]);
     }
 
     /// Where it is mounted.
@@ -122,18 +117,18 @@ fn number(device: &str) -> String {
 impl Drop for Xfs {
     fn drop(&mut self) {
         let mountpoint = self.mountpoint();
-        let mounted = attempt("mountpoint", &["-q".as_ref(), mountpoint.as_os_str()]).is_ok();
-        let unmounted = if mounted {
-            attempt("umount", &[&mountpoint]).map(drop)
-        } else {
-            Ok(())
-        };
+        let disk = format!("/dev/{}", self.disk);
+        if attempt("mountpoint", &["-q".as_ref(), mountpoint.as_os_str()]).is_ok()
+            && let Err(busy) = attempt("umount", &[&mountpoint])
+        {
+            eprintln!("{busy}; it goes when its last user does");
+            attempt("umount", &["-l".as_ref(), mountpoint.as_os_str()]).ok();
+        }
         if self.device != self.disk {
             // Without this the partition would outlive its disk.
-            attempt("delpart", &[&format!("/dev/{}", self.disk), "1"]).ok();
+            attempt("delpart", &[&disk, "1"]).ok();
         }
-        let detached = attempt("losetup", &["-d", &format!("/dev/{}", self.disk)]);
-        for error in [unmounted.err(), detached.err()].into_iter().flatten() {
+        if let Err(error) = attempt("losetup", &["-d", &disk]) {
             eprintln!("left behind: {error}");
         }
     }
