@@ -141,17 +141,21 @@ impl<'a> Counter<'a> {
     }
 
     fn push_queued(&mut self, event: &Event<'a>) {
+        let Some(work) = work(event) else { return };
         let ours = format!("workqueue=xfs-cil/{}", self.subject.name);
-        if event.text.split(' ').any(|word| word == ours) {
-            self.works.extend(work(event));
-            let cause = cause::of_push(&event.stack);
-            self.add(|counts| {
-                *counts
-                    .pushes_by_trigger
-                    .entry(cause.to_owned())
-                    .or_default() += 1;
-            });
+        if !event.text.split(' ').any(|word| word == ours) {
+            // The kernel has given the memory to another filesystem's push.
+            self.works.remove(work);
+            return;
         }
+        self.works.insert(work);
+        let cause = cause::of_push(&event.stack);
+        self.add(|counts| {
+            *counts
+                .pushes_by_trigger
+                .entry(cause.to_owned())
+                .or_default() += 1;
+        });
     }
 
     fn is_push(&self, event: &Event<'a>) -> bool {
@@ -275,4 +279,101 @@ pub fn is_flush(event: &Event<'_>, disk: &str) -> bool {
     event.name == "block_bio_queue"
         && event.text.split(' ').next() == Some(disk)
         && (flags.preflush || flags.fua)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::trace::parse;
+
+    fn counted(trace: &str, fua: bool) -> Counts {
+        let (filesystem, disk) = ("7:1".to_owned(), "7,1".to_owned());
+        let name = "loop1".to_owned();
+        let subject = Subject {
+            filesystem,
+            name,
+            disk,
+            fua,
+        };
+        count(&parse(trace), &subject, &(0..u64::MAX))
+    }
+
+    fn by_cause<T>(cause: &str, value: T) -> BTreeMap<String, T> {
+        BTreeMap::from([(cause.to_owned(), value)])
+    }
+
+    /// As 6.18 wrote it, for a new file of one block on a disk without FUA.
+    #[test]
+    fn one_fsync_is_one_of_everything_and_two_flushes() {
+        const FSYNC: &str = "log-force:fsync";
+        let expected = Counts {
+            forces: by_cause(FSYNC, 1),
+            pushes: 1,
+            empty_pushes: 0,
+            pushes_without_iclog: 1,
+            pushes_by_trigger: by_cause(FSYNC, 1),
+            iclogs: by_cause(FSYNC, (1, 2112)),
+            commits: 2,
+            fsyncs: 1,
+            flushes: by_cause(FSYNC, 1),
+            flushes_needed: 2,
+            flushes_issued: 2,
+            flushes_empty: 0,
+        };
+        assert_eq!(counted(include_str!("fsync.trace"), false), expected);
+    }
+
+    #[test]
+    fn an_iclog_switched_by_a_force_is_the_forces_whoever_writes_it() {
+        let counts = counted(
+            "\
+ dd-7 [000] .. 1.000001: xlog_iclog_switch: dev 7:1 offset 9 lsn 0x5 flags  caller xlog_force_lsn+0x1/0x2
+ dd-7 [000] .. 1.000001: <stack trace>
+ => xlog_force_lsn
+ => xfs_file_fsync
+ kw-8 [001] .. 1.000002: xlog_iclog_syncing: dev 7:1 offset 9 lsn 0x5 flags XLOG_ICL_NEED_FLUSH caller x+0x1/0x2
+ kw-8 [001] .. 1.000003: block_bio_queue: 7,1 FWSM 8 + 1 [kw]
+ kw-8 [001] .. 1.000003: <stack trace>
+ => xlog_state_release_iclog
+ => xlog_cil_push_work
+ kw-8 [001] .. 1.000004: xlog_iclog_switch: dev 7:1 offset 512 lsn 0x6 flags  caller xlog_state_get_iclog_space+0x1/0x2
+ kw-8 [001] .. 1.000005: xlog_iclog_syncing: dev 7:1 offset 512 lsn 0x6 flags  caller x+0x1/0x2
+",
+            false,
+        );
+        assert_eq!(counts.iclogs["log-force:fsync"], (1, 9));
+        assert_eq!(counts.iclogs["iclog-write"], (1, 512));
+        assert_eq!(counts.flushes, by_cause("log-force:fsync", 1));
+        assert_eq!(counts.flushes_needed, 1);
+    }
+
+    #[test]
+    fn what_is_another_filesystems_or_no_force_is_not_counted() {
+        let counts = counted(
+            "\
+ xfsaild/loop1-7 [000] .. 1.000001: xfs_log_force: dev 7:1 lsn 0x7 caller xfsaild+0x1/0x2
+ dd-8 [000] .. 1.000002: xfs_log_force: dev 7:1 lsn 0x7 caller xfs_log_force_seq+0x1/0x2
+ dd-8 [000] .. 1.000003: xfs_log_force: dev 7:11 lsn 0x7 caller xfs_file_fsync+0x1/0x2
+ dd-8 [000] .. 1.000004: workqueue_queue_work: work struct=0a function=xlog_cil_push_work workqueue=xfs-cil/loop1 cpu=-1
+ dd-8 [000] .. 1.000005: workqueue_queue_work: work struct=0a function=xlog_cil_push_work workqueue=xfs-cil/loop11 cpu=-1
+ kw-9 [000] .. 1.000006: workqueue_execute_start: work struct 0a: function xlog_cil_push_work
+ kw-9 [000] .. 1.000007: workqueue_execute_end: work struct 0a: function xlog_cil_push_work
+",
+            false,
+        );
+        assert_eq!(counts.all_forces(), 0);
+        assert_eq!(counts.pushes, 0);
+    }
+
+    #[test]
+    fn a_flush_is_empty_when_only_durable_writes_came_before() {
+        let trace = "\
+ kw-9 [000] .. 1.000001: block_rq_issue: 7,1 FF 0 () 0 + 0 none,0,0 [kw]
+ kw-9 [000] .. 1.000002: block_rq_complete: 7,1 WFSM () 8 + 1 none,0,0 [0]
+ kw-9 [000] .. 1.000003: block_rq_complete: 7,1 WSM () 8 + 0 none,0,0 [0]
+ kw-9 [000] .. 1.000004: block_rq_issue: 7,1 FF 0 () 0 + 0 none,0,0 [kw]
+";
+        assert_eq!(counted(trace, true).flushes_empty, 1);
+        assert_eq!(counted(trace, false).flushes_empty, 0);
+    }
 }
