@@ -1,2 +1,86 @@
-//! x
-fn main() {}
+//! Sets up, builds, tests, shows and measures cil-trace: `cargo xtask COMMAND`.
+//!
+//! Depends on none of the workspace's crates: it must run before any of them compiles, and it
+//! knows the tool only by its command line.
+
+mod bench;
+mod build;
+mod command;
+mod demo;
+mod interrupt;
+mod level;
+mod packages;
+mod scratch;
+mod setup;
+mod style;
+mod tally;
+mod test;
+mod toolchain;
+mod workload;
+
+use anyhow::Result;
+use clap::{Parser, Subcommand};
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+#[derive(Parser)]
+#[command(name = "cargo xtask", about, disable_version_flag = true)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Install what building and testing need: Debian packages and bpf-linker
+    Setup,
+    /// Build target/release/cil-trace with its eBPF programs inside
+    Build,
+    /// Install what is missing and run every test
+    Test {
+        /// Run this level only (repeatable)
+        #[arg(long = "level", value_name = "NAME")]
+        levels: Vec<level::Level>,
+    },
+    /// Record a benchmark on a scratch XFS, print the report, leave recording and pictures in demo/
+    Demo,
+    /// Measure start-up time, memory and slow-down
+    Bench,
+    /// The demo's own workload: create, write, fsync and unlink in DIR
+    #[command(hide = true)]
+    Workload {
+        dir: PathBuf,
+        #[arg(long, default_value_t = 10)]
+        seconds: u64,
+    },
+    /// Print CLOCK_MONOTONIC in nanoseconds
+    #[command(hide = true)]
+    Now,
+}
+
+fn main() -> ExitCode {
+    match run(Cli::parse().command) {
+        Ok(code) => code,
+        Err(error) => {
+            eprintln!("xtask: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(command: Command) -> Result<ExitCode> {
+    match command {
+        Command::Setup => setup::all().map(|_| ExitCode::SUCCESS),
+        Command::Build => build::release().map(|_| ExitCode::SUCCESS),
+        Command::Test { levels } => test::run(&levels),
+        Command::Demo => demo::run().map(|()| ExitCode::SUCCESS),
+        Command::Bench => bench::run().map(|()| ExitCode::SUCCESS),
+        Command::Workload { dir, seconds } => {
+            workload::run(&dir, seconds).map(|()| ExitCode::SUCCESS)
+        }
+        Command::Now => {
+            println!("{}", workload::monotonic_ns()?);
+            Ok(ExitCode::SUCCESS)
+        }
+    }
+}

@@ -1,0 +1,18 @@
+//! The program on this machine's kernel, held against ftrace and XFS's own statistics.
+//!
+//! Knows the command line and the JSON of reports, and nothing of the program's inside. Needs
+//! root; `cargo xtask test --level kernel` builds the program and runs this.
+#![expect(clippy::unwrap_used, reason = "a failure is the test's")]
+
+mod cause;
+mod count;
+mod dbench;
+mod killed;
+mod refused;
+mod sequence;
+mod shell;
+mod stacked;
+mod tool;
+mod trace;
+mod witness;
+mod xfs;

@@ -1,0 +1,194 @@
+//! Running cil-trace, and reading what it reports.
+
+use crate::count::Counts;
+use serde_json::Value;
+use std::collections::BTreeMap;
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+use tempfile::TempDir;
+
+/// The built program.
+///
+/// # Panics
+/// `cargo xtask test` did not start this.
+pub fn program() -> PathBuf {
+    let path = std::env::var_os("CIL_TRACE_BIN");
+    path.expect(
+        "CIL_TRACE_BIN names the program to test; `cargo xtask test --level kernel` sets it",
+    )
+    .into()
+}
+
+/// A recording that was made.
+pub struct Recording {
+    directory: TempDir,
+    /// How `record` ended, and what it and the workload printed.
+    pub output: Output,
+}
+
+/// `record ARGS -o FILE -- WORKLOAD`.
+pub fn record<A: AsRef<OsStr>>(args: &[A], workload: &[&OsStr]) -> Recording {
+    let directory = TempDir::new().unwrap();
+    let output = Command::new(program())
+        .args(["record", "--keep-root"])
+        .args(args)
+        .arg("-o")
+        .arg(directory.path().join(FILE))
+        .arg("--")
+        .args(workload)
+        .output()
+        .unwrap();
+    Recording { directory, output }
+}
+
+const FILE: &str = "cil-trace.data";
+
+impl Recording {
+    /// The file.
+    pub fn file(&self) -> PathBuf {
+        self.directory.path().join(FILE)
+    }
+
+    /// Its report, which must not have lost anything.
+    pub fn complete_report(&self) -> Value {
+        let report = report(&self.file());
+        assert_eq!(report["loss"]["total"], 0, "{:#}", report["loss"]);
+        report
+    }
+
+    /// # Panics
+    /// The workload did not end with `status`.
+    pub fn expect_status(&self, status: i32) {
+        let Output {
+            status: actual,
+            stdout,
+            stderr,
+        } = &self.output;
+        assert_eq!(
+            actual.code(),
+            Some(status),
+            "{actual}\n{}\n{}",
+            String::from_utf8_lossy(stdout),
+            String::from_utf8_lossy(stderr)
+        );
+    }
+}
+
+/// `report FILE --format json`.
+pub fn report(file: &Path) -> Value {
+    let report = Command::new(program())
+        .arg("report")
+        .arg(file)
+        .args(["--format", "json"])
+        .output()
+        .unwrap();
+    assert!(
+        report.status.success(),
+        "{}",
+        String::from_utf8_lossy(&report.stderr)
+    );
+    serde_json::from_slice(&report.stdout).unwrap()
+}
+
+/// The window of a report, CLOCK_MONOTONIC.
+pub fn window(report: &Value) -> std::ops::Range<u64> {
+    uint(&report["window"]["start_ns"])..uint(&report["window"]["end_ns"])
+}
+
+/// The row of `devices` for `device`.
+pub fn device<'a>(report: &'a Value, device: &str) -> &'a Value {
+    rows(report, "devices", device)
+        .next()
+        .unwrap_or_else(|| panic!("no {device} in {:#}", report["devices"]))
+}
+
+/// The rows of a section for `device`.
+pub fn rows<'a>(report: &'a Value, section: &str, device: &str) -> impl Iterator<Item = &'a Value> {
+    let rows = report[section].as_array();
+    let rows = rows.unwrap_or_else(|| panic!("{section} is no list: {:#}", report[section]));
+    rows.iter().filter(move |row| row["device"] == device)
+}
+
+/// What the report says of the filesystem on `device`, whose whole disk is `disk`.
+pub fn reported(report: &Value, device_name: &str, disk: &str) -> Counts {
+    let pushes = of_device(&report["pushes"], device_name);
+    let disk_row = device(report, disk);
+    Counts {
+        forces: forces(report, device_name),
+        pushes: uint(&pushes["count"]),
+        empty_pushes: uint(&pushes["empty"]),
+        pushes_without_iclog: uint(&pushes["wrote_no_iclog"]),
+        pushes_by_trigger: pushes["by_trigger"]
+            .as_object()
+            .unwrap()
+            .iter()
+            .map(|(trigger, count)| (trigger.clone(), uint(count)))
+            .collect(),
+        iclogs: iclogs(report, device_name),
+        commits: uint(&of_device(&report["commits"], device_name)["count"]),
+        fsyncs: rows(report, "fsyncs", device_name)
+            .filter(|row| row["kind"] != "dir")
+            .map(|row| uint(&row["count"]))
+            .sum(),
+        flushes: flushes(report, device_name),
+        flushes_needed: uint(&device(report, device_name)["flushes_needed"]),
+        flushes_issued: uint(&disk_row["flushes_issued"]),
+        flushes_empty: uint(&disk_row["flushes_empty"]),
+    }
+}
+
+/// Forces by cause.
+pub fn forces(report: &Value, device: &str) -> BTreeMap<String, u64> {
+    sums(rows(report, "forces", device), "count")
+}
+
+/// Bios with PREFLUSH or FUA by cause.
+pub fn flushes(report: &Value, device: &str) -> BTreeMap<String, u64> {
+    sums(rows(report, "flushes", device), "requested")
+}
+
+/// iclog writes and their bytes by cause.
+pub fn iclogs(report: &Value, device: &str) -> BTreeMap<String, (u64, u64)> {
+    let causes = of_device(&report["iclogs"], device)["by_cause"]
+        .as_array()
+        .unwrap();
+    let row = |row: &Value| {
+        (
+            text(&row["cause"]),
+            (uint(&row["writes"]), uint(&row["bytes"])),
+        )
+    };
+    causes.iter().map(row).collect()
+}
+
+/// The part of a section for one device; the section itself where only one was watched.
+fn of_device<'a>(section: &'a Value, device: &str) -> &'a Value {
+    match section["by_device"].as_array() {
+        Some(rows) => rows.iter().find(|row| row["device"] == device).unwrap(),
+        None => section,
+    }
+}
+
+/// `field` summed by cause.
+fn sums<'a>(rows: impl Iterator<Item = &'a Value>, field: &str) -> BTreeMap<String, u64> {
+    let mut sums = BTreeMap::new();
+    for row in rows {
+        *sums.entry(text(&row["cause"])).or_default() += uint(&row[field]);
+    }
+    sums
+}
+
+/// A number that was measured.
+pub fn uint(value: &Value) -> u64 {
+    value
+        .as_u64()
+        .unwrap_or_else(|| panic!("not a number that was measured: {value:#}"))
+}
+
+fn text(value: &Value) -> String {
+    value
+        .as_str()
+        .unwrap_or_else(|| panic!("not a text: {value:#}"))
+        .to_owned()
+}
