@@ -90,6 +90,7 @@ macro_rules! for_each_offset {
             BDEV_DISK: Member("block_device", ["bd_disk"]);
             DISK_MAJOR: Member("gendisk", ["major"]);
             DISK_FIRST_MINOR: Member("gendisk", ["first_minor"]);
+            REQUEST_BIO: Member("request", ["bio"]);
             REQUEST_FLAGS: Member("request", ["cmd_flags"]);
             REQUEST_QUEUE: Member("request", ["q"]);
             REQUEST_DISK: Member("request", ["rq_disk"]);

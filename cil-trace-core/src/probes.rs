@@ -284,7 +284,10 @@ pub const PROBES: &[Row] = &[
         probe: Probe::FlushEnd,
         sets: &[Flush],
         quantity: "latency of these bios",
-        ways: &[measured(programs![RawTracepoint block_bio_complete])],
+        ways: &[measured(programs![
+            RawTracepoint block_bio_complete,
+            RawTracepoint block_rq_complete,
+        ])],
         otherwise: Skipped(NO_EVENT),
     },
     Row {

@@ -1,8 +1,9 @@
 //! Whole disks: which are in scope, the flushes they really got, and their requests' times.
 
+use crate::flush;
 use crate::kernel::{
-    QUEUE_DISK, REQ_FUA_BIT, REQUEST_DISK, REQUEST_FLAGS, REQUEST_QUEUE, REQUEST_START,
-    RQ_ISSUE_RQ, argument, dev_of_disk, pointer, read,
+    QUEUE_DISK, REQ_FUA_BIT, REQUEST_BIO, REQUEST_DISK, REQUEST_FLAGS, REQUEST_QUEUE,
+    REQUEST_START, RQ_ISSUE_RQ, argument, dev_of_disk, pointer, read,
 };
 use crate::maps::{DEVICES, DISKS, REQUESTS, armed};
 use crate::stat::{EEXIST, add, atomic_add, count, key, lose_update, now, record};
@@ -169,6 +170,9 @@ fn completed(request: u64, bytes: u32) -> Option<()> {
     let durable = flags & (1 << REQ_FUA_BIT.load()) != 0;
     if bytes > 0 && !durable && (op == REQ_OP_WRITE || op == REQ_OP_WRITE_ZEROES) {
         disk(dev)?.written = now();
+    }
+    if bytes == 0 || durable {
+        flush::completed(read(request, &REQUEST_BIO)?, bytes);
     }
     // A request behind which a FUA was emulated completes a second time, with 0 bytes.
     // SAFETY: the entry is copied before it is removed.

@@ -45,14 +45,14 @@ pub struct Bio {
     pub bytes: u32,
     /// Bit 0: PREFLUSH, bit 1: FUA.
     pub flags: u32,
+    /// Device flushes that it requires; with any, its data completes before it does.
+    pub needed: u32,
     /// Who sent it.
     pub pid: u32,
     /// See `pid`.
     pub tid: u32,
     /// See `pid`.
     pub workload: u32,
-    /// Keeps the layout free of padding.
-    pub reserved: u32,
     /// See `pid`.
     pub comm: [u8; 16],
 }
@@ -144,11 +144,8 @@ fn queued(ctx: &RawTracePointContext, bio: u64) -> Option<()> {
         stack,
     };
     add(PROBE, &row, 1);
-    add(
-        PROBE,
-        &key(Metric::FlushNeeded, dev, 0),
-        needed(flags, scope.flags),
-    );
+    let needed = needed(flags, scope.flags);
+    add(PROBE, &key(Metric::FlushNeeded, dev, 0), needed);
     if kept != 0 {
         count_stack(&Key {
             metric: 0,
@@ -186,10 +183,10 @@ fn queued(ctx: &RawTracePointContext, bio: u64) -> Option<()> {
         stack,
         bytes,
         flags,
+        needed: needed as u32,
         pid: task.pid,
         tid: task.tid,
         workload: task.workload,
-        reserved: 0,
         comm: task.comm,
     };
     BIOS.insert(bio, entry, 0)
@@ -267,16 +264,26 @@ fn count_stack(row: &Key) {
 
 #[raw_tracepoint(tracepoint = "block_bio_complete")]
 pub fn block_bio_complete(ctx: RawTracePointContext) -> i32 {
-    completed(ctx.arg(1));
+    let bio: u64 = ctx.arg(1);
+    if armed().is_some() && flush_flags(bio).is_some() {
+        completed(bio, 0);
+    }
     0
 }
 
-fn completed(bio: u64) -> Option<()> {
-    armed()?;
+/// A bio completes: of a bio-based device with its own event and 0 `bytes`, of one with a request
+/// queue with its request.
+///
+/// A request that needs device flushes completes with its data first and again, with 0 bytes, when
+/// all is done (block/blk-flush.c).
+#[inline(always)]
+pub fn completed(bio: u64, bytes: u32) -> Option<()> {
     let probe = Probe::FlushEnd;
-    flush_flags(bio)?;
     // SAFETY: the entry is copied before it is removed.
     let entry = *unsafe { BIOS.get(bio) }?;
+    if bytes != 0 && entry.needed != 0 {
+        return None;
+    }
     let _ = BIOS.remove(bio);
     let latency = now() - entry.at;
     let row = Key {
