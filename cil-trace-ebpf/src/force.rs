@@ -37,7 +37,8 @@ fn started(ctx: &RawTracePointContext) -> Option<()> {
     }
     task.ail_push = 0;
     task.sleep &= !Task::SLEEP_FORCE;
-    let from_fsync = caller & (Group::Fsync.bit() | Group::DirFsync.bit()) != 0;
+    let from_fsync = caller & (Group::Fsync.bit() | Group::DirFsync.bit()) != 0
+        || (caller == 0 && fsync::tail_calls(task));
     let cause = if from_fsync && task.fsync.start != 0 {
         fsync::forces_log(task);
         if task.fsync.kind == FsyncKind::OSync as u32 {

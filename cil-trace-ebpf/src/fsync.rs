@@ -65,6 +65,17 @@ fn kind_of(groups: u64) -> FsyncKind {
     }
 }
 
+/// Whether `task` is in the fsync of a directory that has not forced the log yet.
+///
+/// `xfs_dir_fsync` ends with a tail call of `xfs_log_force_seq` and so does not show as its caller.
+#[inline(always)]
+pub fn tail_calls(task: &Task) -> bool {
+    task.fsync.start != 0
+        && task.fsync.kind == FsyncKind::Dir as u32
+        && task.fsync.forced == 0
+        && sched::current_syscall() == task.fsync.syscall
+}
+
 /// The fsync that `task` is in forces the log.
 #[inline(always)]
 pub fn forces_log(task: &mut Task) {
