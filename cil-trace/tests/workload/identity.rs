@@ -1,9 +1,10 @@
 //! As whom the command runs. Root sees more of it; anybody else sees that nothing is tried.
 
-use crate::wrapper::{Wrapper, command, run};
-use cil_trace::workload::chown_back;
-use nix::unistd::{getegid, geteuid};
-use std::os::unix::fs::MetadataExt as _;
+use crate::wrapper::{GIVE, Wrapper, command, run};
+use nix::unistd::{Gid, getegid, geteuid, setgroups};
+use std::fs;
+use std::os::unix::fs::{MetadataExt as _, symlink};
+use std::os::unix::process::CommandExt as _;
 
 const WHO: &str = "echo $(id -u) $(id -g) $(id -G) $HOME $USER $LOGNAME";
 /// A user who is in no passwd.
@@ -19,6 +20,12 @@ fn who(arguments: &[&str]) -> String {
     command
         .envs(SUDO)
         .envs([("HOME", "/h"), ("USER", "u"), ("LOGNAME", "l")]);
+    if geteuid().is_root() {
+        // Groups that the command must not keep.
+        let groups = [0, 4].map(Gid::from_raw);
+        // SAFETY: one system call.
+        unsafe { command.pre_exec(move || Ok(setgroups(&groups)?)) };
+    }
     let finished = Wrapper::start(&mut command).finish();
     assert_eq!(finished.status.code(), Some(0), "{}", finished.stderr);
     finished.text().trim_end().to_owned()
@@ -60,14 +67,35 @@ pub fn another_user_needs_root_and_a_name() {
     }
 }
 
-pub fn files_go_back() {
+pub fn files_go_back_to_the_caller_of_sudo() {
     let directory = tempfile::tempdir().unwrap();
-    let file = directory.path().join("file");
-    std::fs::write(&file, "").unwrap();
-    chown_back(&file).unwrap();
-    let owner = std::fs::metadata(&file).unwrap();
+    let [file, link] = ["file", "link"].map(|name| directory.path().join(name));
+    fs::write(&file, "").unwrap();
+    symlink(&file, &link).unwrap();
+    let ours = (geteuid().as_raw(), getegid().as_raw());
+    let theirs = if geteuid().is_root() {
+        (61234, 61235)
+    } else {
+        ours
+    };
+    let owner = |path| {
+        let metadata = fs::symlink_metadata(path).unwrap();
+        (metadata.uid(), metadata.gid())
+    };
+    let give = |path, sudo: &[(&str, &str)]| {
+        let mut command = command(&["--", "true"]);
+        command.env(GIVE, path).envs(sudo.iter().copied());
+        let finished = Wrapper::start(&mut command).finish();
+        assert_eq!(finished.status.code(), Some(0), "{}", finished.stderr);
+    };
+    give(&file, &[]);
+    assert_eq!(owner(&file), ours, "without sudo");
+    give(&link, &SUDO);
     assert_eq!(
-        (owner.uid(), owner.gid()),
-        (geteuid().as_raw(), getegid().as_raw())
+        (owner(&link), owner(&file)),
+        (theirs, ours),
+        "not what a link leads to"
     );
+    give(&file, &SUDO);
+    assert_eq!(owner(&file), theirs);
 }

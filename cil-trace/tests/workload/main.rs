@@ -45,11 +45,11 @@ fn main() -> ExitCode {
             a_terminals_interrupt_reaches_another_session,
             without_a_command_a_signal_ends_the_recording, what_is_ignored_stays_ignored,
             the_command_survives_the_recorder;
-        outputs: standard_input_and_output_are_the_commands_own, captured_output_is_exact,
+        outputs: standard_input_and_output_are_the_commands_own, captured_output_is_exact, captured_output_is_awaited,
             a_descendant_with_the_pipe_does_not_block, a_closed_reader_reaches_the_command,
             captured_output_survives_a_signal_to_the_group, captured_output_survives_the_recorder,
             result_files_are_read_or_named;
-        identity: sudo_runs_as_its_caller, another_user_needs_root_and_a_name, files_go_back;
+        identity: sudo_runs_as_its_caller, another_user_needs_root_and_a_name, files_go_back_to_the_caller_of_sudo;
     };
     libtest_mimic::run(&Arguments::from_args(), trials).exit_code()
 }

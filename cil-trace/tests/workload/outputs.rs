@@ -4,8 +4,9 @@ use crate::wrapper::{Wrapper, command, run};
 use nix::sys::signal::{Signal, kill, killpg};
 use nix::unistd::Pid;
 use std::fs;
-use std::io::{Read as _, Write as _};
+use std::io::Write as _;
 use std::os::unix::process::CommandExt as _;
+use std::path::PathBuf;
 use std::thread;
 
 /// Every byte, in runs that are no multiple of a pipe's or tee's buffer.
@@ -46,6 +47,26 @@ pub fn captured_output_is_exact() {
             .stderr
             .contains(r#"texts: ["Throughput 1\n"], warnings: []"#)
     );
+}
+
+pub fn captured_output_is_awaited() {
+    // More than a pipe's 64 KiB, so tee waits for us to read, while the command ends: once with its
+    // last kilobyte in tee's hands, once with its last lines in the pipe before tee.
+    for last in [21_089, 28_000] {
+        let script = format!("echo $$ >&2; seq 10000 {last}");
+        let mut wrapper = Wrapper::start(&mut command(&["--capture", "--", "sh", "-c", &script]));
+        // In whichever order they come: the recorder's line and the command's.
+        let lines = [wrapper.error_line(), wrapper.error_line()];
+        let pid = lines.iter().find(|line| *line != "watching").unwrap();
+        let process = PathBuf::from(format!("/proc/{pid}"));
+        while process.exists() {
+            thread::yield_now();
+        }
+        let finished = wrapper.finish();
+        assert!(finished.text().ends_with(&format!("\n{last}\n")));
+        let captured = format!(r#"\n{last}\n"], warnings: []"#);
+        assert!(finished.stderr.contains(&captured), "up to {last}");
+    }
 }
 
 pub fn a_descendant_with_the_pipe_does_not_block() {
@@ -95,10 +116,7 @@ pub fn captured_output_survives_the_recorder() {
     let mut wrapper = Wrapper::ready(&["--capture", "--", "sh", "-c", script]);
     wrapper.signal(Signal::SIGKILL);
     wrapper.stdin.as_mut().unwrap().write_all(b"you\n").unwrap();
-    let mut rest = String::new();
-    wrapper.stdout.read_to_string(&mut rest).unwrap();
-    assert_eq!(rest, "heard you\n");
-    wrapper.finish();
+    assert_eq!(wrapper.finish().text(), "heard you\n");
 }
 
 pub fn result_files_are_read_or_named() {

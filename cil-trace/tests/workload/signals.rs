@@ -3,7 +3,8 @@
 use crate::start::{await_end, pidfd};
 use crate::wrapper::{Wrapper, command};
 use nix::pty::openpty;
-use nix::sys::signal::Signal;
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
 use std::fs::{self, File};
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::os::unix::process::CommandExt as _;
@@ -96,11 +97,14 @@ pub fn a_terminals_interrupt_comes_once() {
                   while :; do sleep 0.02; done";
     let mut wrapper = AtTerminal::start(&["--", "sh", "-c", script]);
     wrapper.read_to("ready");
+    let recorder = Pid::from_raw(wrapper.child.id().cast_signed());
+    // Held back, so that it comes to the interrupt when the command is done with its own.
+    kill(recorder, Signal::SIGSTOP).unwrap();
     wrapper.press(CTRL_C);
     let mut seen = wrapper.read_to("interrupted");
-    // Passed on after the interrupt was dealt with, so a second one would show before it.
-    let recorder = nix::unistd::Pid::from_raw(wrapper.child.id().cast_signed());
-    nix::sys::signal::kill(recorder, Signal::SIGTERM).unwrap();
+    // Read after the interrupt; the command shows a second one before it.
+    kill(recorder, Signal::SIGTERM).unwrap();
+    kill(recorder, Signal::SIGCONT).unwrap();
     seen += &wrapper.read_to("terminated");
     assert_eq!(seen.matches("interrupted").count(), 1, "{seen}");
     assert_eq!(wrapper.status(), Some(4));

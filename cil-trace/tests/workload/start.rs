@@ -13,7 +13,7 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::Command;
 use std::thread;
 use tempfile::TempDir;
 
@@ -31,9 +31,7 @@ impl Held {
         mkfifo(&fifo, Mode::S_IRWXU).unwrap();
         let script = format!("touch {}; echo $$", file.display());
         let mut wrapper = Wrapper::start(command(&["--", "sh", "-c", &script]).env(HOLD, &fifo));
-        let mut line = String::new();
-        std::io::BufRead::read_line(&mut wrapper.stderr, &mut line).unwrap();
-        let pid = line.trim_end().parse().unwrap();
+        let pid = wrapper.error_line().parse().unwrap();
         Self {
             directory,
             wrapper,
@@ -171,16 +169,31 @@ pub fn a_script_without_first_line_runs() {
 }
 
 pub fn the_command_finds_itself_as_without_wrapper() {
-    let script = "grep -E '^(Sig(Blk|Ign|Cgt)|Umask)' /proc/self/status; ls /proc/self/fd; pwd; \
-                  env | grep -v '^_=' | sort | cksum";
-    let mut direct = Command::new("sh");
-    let mut wrapped = command(&["--", "sh"]);
-    let [direct, wrapped] = [&mut direct, &mut wrapped].map(|command| {
-        // SAFETY: does nothing. Its presence makes std fork; posix_spawn, which it takes otherwise,
-        // leaves signals of the C library's own ignored.
-        unsafe { command.pre_exec(|| Ok(())) };
-        command.args(["-c", script]).output().unwrap()
-    });
-    let text = |output: Output| String::from_utf8(output.stdout).unwrap();
-    assert_eq!(text(wrapped), text(direct));
+    // No shell, as a shell resets what it runs.
+    const LOOKS: [&[&str]; 4] = [
+        &[
+            "grep",
+            "-E",
+            "^(Sig(Blk|Ign|Cgt)|Umask|Groups)",
+            "/proc/self/status",
+        ],
+        &["ls", "/proc/self/fd"],
+        &["readlink", "/proc/self/cwd"],
+        &["env"],
+    ];
+    for look in LOOKS {
+        let mut direct = Command::new(look[0]);
+        direct.args(&look[1..]);
+        let mut wrapped = command(&["--"]);
+        wrapped.args(look);
+        let [direct, wrapped] = [direct, wrapped].map(|mut command| {
+            // SAFETY: does nothing. Its presence makes std fork; posix_spawn, which it takes
+            // otherwise, leaves signals of the C library's own ignored.
+            unsafe { command.pre_exec(|| Ok(())) };
+            let output = command.output().unwrap();
+            assert!(output.status.success(), "{command:?}");
+            String::from_utf8(output.stdout).unwrap()
+        });
+        assert_eq!(wrapped, direct);
+    }
 }

@@ -2,7 +2,9 @@
 
 use anyhow::{Context as _, Result};
 use cil_trace::options::{Invocation, RecordOptions, Target};
-use cil_trace::workload::{Blocked, Collected, Ended, Outputs, Prepared, Subject, Watch};
+use cil_trace::workload::{
+    Blocked, Collected, Ended, Outputs, Prepared, Subject, Watch, chown_back,
+};
 use cil_trace::{cli, error};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
@@ -15,6 +17,8 @@ use std::thread;
 pub const FLAG: &str = "--wrap";
 /// A FIFO; the gate opens when somebody opens it for writing.
 pub const HOLD: &str = "WRAP_HOLD";
+/// A file that is handed over as a recording is.
+pub const GIVE: &str = "WRAP_GIVE";
 
 /// What the recorder does, as `record` does it.
 pub fn main(arguments: impl Iterator<Item = OsString>) -> u8 {
@@ -69,6 +73,9 @@ fn record(
             (Some(outputs), Ended::Exited(_)) => outputs.collect().await?,
             _ => Collected::default(),
         };
+        if let Some(file) = std::env::var_os(GIVE) {
+            chown_back(file.as_ref())?;
+        }
         Ok((ended, collected))
     })
 }
@@ -77,8 +84,8 @@ fn record(
 pub struct Wrapper {
     child: Child,
     pub stdin: Option<ChildStdin>,
-    pub stdout: Box<dyn BufRead + Send>,
-    pub stderr: BufReader<ChildStderr>,
+    stdout: Box<dyn BufRead + Send>,
+    stderr: BufReader<ChildStderr>,
 }
 
 /// How a recorder ended.
@@ -138,11 +145,16 @@ impl Wrapper {
     }
 
     pub fn expect(&mut self, wanted: &str) {
-        assert_eq!(line(&mut self.stdout), wanted);
+        assert_eq!(self.line(), wanted);
+    }
+
+    /// The next line of the recorder, or of the command's standard error.
+    pub fn error_line(&mut self) -> String {
+        line(&mut self.stderr)
     }
 
     pub fn expect_error(&mut self, wanted: &str) {
-        assert_eq!(line(&mut self.stderr), wanted);
+        assert_eq!(self.error_line(), wanted);
     }
 
     /// Waits for its end, and for the end of all that holds its standard output.
