@@ -58,7 +58,7 @@ pub struct Way {
 }
 
 /// A group of probes that `--probes` selects.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Set {
     /// Commits, pushes, iclogs, forces, waits.
     Log,
@@ -76,6 +76,15 @@ impl Set {
         match self {
             Self::Log => "log",
             Self::Flush => "flush",
+        }
+    }
+
+    /// What it holds, for help texts.
+    #[must_use]
+    pub const fn description(self) -> &'static str {
+        match self {
+            Self::Log => "Commits, pushes, iclog writes, log forces, fsyncs and waits",
+            Self::Flush => "Cache flushes and fsyncs",
         }
     }
 

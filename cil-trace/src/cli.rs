@@ -4,18 +4,19 @@
 //! [`command`]. Nothing is looked up, opened or run here.
 
 use crate::options::{
-    Filter, FlameKind, FlamegraphOptions, Format, Invocation, ListFormat, ProbeSet, RecordOptions,
+    DEFAULT_FILE, Filter, FlameKind, FlamegraphOptions, Invocation, ListFormat, RecordOptions,
     ReportOptions, Target,
 };
 use crate::workload::{self, RunAs};
+use cil_trace_core::probes::Set;
+use cil_trace_core::report::format::{Format, RenderError};
+use cil_trace_core::report::sections;
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::error::ErrorKind;
-use clap::{Args, CommandFactory as _, Error, FromArgMatches as _, Parser, Subcommand, ValueEnum};
+use clap::{Args, CommandFactory as _, Error, FromArgMatches as _, Parser, Subcommand};
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
-
-/// The file of `record -o` and of every command that reads one.
-const DEFAULT_FILE: &str = "cil-trace.data";
 
 /// Sees what the XFS log does to a workload: who flushed, who forced the log, who waited
 ///
@@ -94,8 +95,8 @@ struct RecordArgs {
     device: Vec<String>,
     /// Probe sets to switch on, separated by commas
     #[arg(long, value_name = "SET", value_delimiter = ',', default_value = "all",
-          value_parser = clap::builder::EnumValueParser::<ProbeSets>::new())]
-    probes: Vec<ProbeSets>,
+          value_parser = probe_sets())]
+    probes: Vec<String>,
     /// Time between two snapshots, such as 1s or 250ms
     #[arg(long, value_name = "TIME", default_value = "1s", value_parser = time)]
     interval: Duration,
@@ -138,28 +139,17 @@ Examples:
   cil-trace record -p \"$(pidof postgres | cut -d' ' -f1)\"
   sudo cil-trace record --user postgres -- pgbench -T 60";
 
-/// A value of --probes.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum ProbeSets {
-    All,
-    One(ProbeSet),
-}
+/// `--probes` in place of every set.
+const ALL_SETS: &str = "all";
 
-impl ValueEnum for ProbeSets {
-    fn value_variants<'a>() -> &'a [Self] {
-        &[
-            Self::All,
-            Self::One(ProbeSet::Log),
-            Self::One(ProbeSet::Flush),
-        ]
-    }
-
-    fn to_possible_value(&self) -> Option<clap::builder::PossibleValue> {
-        match self {
-            Self::All => Some(clap::builder::PossibleValue::new("all").help("Every set")),
-            Self::One(set) => set.to_possible_value(),
-        }
-    }
+/// The values of `--probes`, from the probe table.
+fn probe_sets() -> PossibleValuesParser {
+    let sets = Set::ALL
+        .iter()
+        .map(|set| PossibleValue::new(set.name()).help(set.description()));
+    PossibleValuesParser::new(
+        std::iter::once(PossibleValue::new(ALL_SETS).help("Every set")).chain(sets),
+    )
 }
 
 /// Show what a recording says
@@ -167,17 +157,12 @@ impl ValueEnum for ProbeSets {
 /// A word that is a section's name is a section, any other the recording; write ./pushes for a
 /// file of that name. Needs neither root nor the machine that was recorded.
 #[derive(Args)]
-#[command(after_help = "Examples:
-  cil-trace report
-  cil-trace report before.data flushes pushes
-  cil-trace report --format json | jq '.flushes[] | {cause, requested}'
-  cil-trace report iclogs --format csv")]
 struct ReportArgs {
     /// The recording (cil-trace.data if not given), and the sections to show (all if not given)
     #[arg(value_name = "FILE|SECTION")]
     words: Vec<OsString>,
     /// The format; csv and markdown take one section
-    #[arg(long, value_enum, default_value_t = Format::Text)]
+    #[arg(long, value_name = "FORMAT", default_value = Format::Text.name(), value_parser = format())]
     format: Format,
     /// Add one row per snapshot
     #[arg(long)]
@@ -186,6 +171,13 @@ struct ReportArgs {
     #[arg(long, value_name = "OUT")]
     html: Option<PathBuf>,
 }
+
+const REPORT_EXAMPLES: &str = "\
+Examples:
+  cil-trace report
+  cil-trace report before.data flushes pushes
+  cil-trace report --format json | jq '.flushes[] | {cause, requested}'
+  cil-trace report iclogs --format csv";
 
 /// Draw a recording's stacks as a flamegraph
 #[derive(Args)]
@@ -213,21 +205,24 @@ struct ListArgs {
 /// The whole command line, as completions and man pages need it.
 #[must_use]
 pub fn command() -> clap::Command {
-    Cli::command()
+    let sections: Vec<_> = sections::section_names().collect();
+    Cli::command().mut_subcommand("report", |report| {
+        report.after_help(format!(
+            "{REPORT_EXAMPLES}\n\nSections: {}",
+            sections.join(", ")
+        ))
+    })
 }
 
-/// Parses a command line, program name first. `is_section` knows the sections of `report`.
+/// Parses a command line, program name first.
 ///
 /// # Errors
 /// What clap has to say: usage errors, and the texts of --help and --version.
-pub fn parse(
-    args: impl IntoIterator<Item = OsString>,
-    is_section: impl Fn(&str) -> bool,
-) -> Result<Invocation, Error> {
+pub fn parse(args: impl IntoIterator<Item = OsString>) -> Result<Invocation, Error> {
     let cli = Cli::from_arg_matches(&command().try_get_matches_from(args)?)?;
     Ok(match cli.command {
         Command::Record(args) => Invocation::Record(args.options()?),
-        Command::Report(args) => Invocation::Report(args.options(is_section)?),
+        Command::Report(args) => Invocation::Report(args.options()?),
         Command::Flamegraph(FlamegraphArgs { file, kind, output }) => {
             Invocation::Flamegraph(FlamegraphOptions {
                 input: file,
@@ -281,20 +276,17 @@ impl RecordArgs {
         };
         let mounts = self.mount.into_iter().map(Filter::Mount);
         let devices = self.device.into_iter().map(Filter::Device);
-        let chosen = |set: &ProbeSet| {
-            [ProbeSets::All, ProbeSets::One(*set)]
+        let chosen = |set: &Set| {
+            let names = [ALL_SETS, set.name()];
+            self.probes
                 .iter()
-                .any(|choice| self.probes.contains(choice))
+                .any(|name| names.contains(&name.as_str()))
         };
         Ok(RecordOptions {
             output: self.output,
             target,
             filters: mounts.chain(devices).collect(),
-            probes: ProbeSet::value_variants()
-                .iter()
-                .copied()
-                .filter(chosen)
-                .collect(),
+            probes: Set::ALL.iter().copied().filter(chosen).collect(),
             interval: self.interval,
             duration: self.duration,
             strict: self.strict,
@@ -304,26 +296,22 @@ impl RecordArgs {
 }
 
 impl ReportArgs {
-    fn options(self, is_section: impl Fn(&str) -> bool) -> Result<ReportOptions, Error> {
-        let error = |kind, message| Err(usage("report", kind, message));
+    fn options(self) -> Result<ReportOptions, Error> {
         let (mut sections, mut input) = (Vec::new(), None);
         for word in self.words {
             match word.to_str() {
-                Some(name) if is_section(name) => sections.push(name.to_owned()),
+                Some(name) if sections::find(name).is_some() => sections.push(name.to_owned()),
                 _ if input.is_none() => input = Some(PathBuf::from(word)),
                 _ => {
-                    let message = format!(
-                        "{}: no section of a report, and a recording is given already",
-                        word.display()
-                    );
-                    return error(ErrorKind::TooManyValues, message);
+                    // The recording is given already.
+                    let unknown = RenderError::UnknownSection(word.display().to_string());
+                    return Err(usage(
+                        "report",
+                        ErrorKind::InvalidValue,
+                        unknown.to_string(),
+                    ));
                 }
             }
-        }
-        if matches!(self.format, Format::Csv | Format::Markdown) && sections.len() != 1 {
-            let message = "--format csv and markdown show one section: name it, such as \
-                           `cil-trace report flushes --format csv`";
-            return error(ErrorKind::WrongNumberOfValues, message.to_owned());
         }
         Ok(ReportOptions {
             input: input.unwrap_or_else(|| DEFAULT_FILE.into()),
@@ -333,6 +321,12 @@ impl ReportArgs {
             html: self.html,
         })
     }
+}
+
+/// A report's format, by its name.
+fn format() -> impl TypedValueParser<Value = Format> {
+    PossibleValuesParser::new(Format::ALL.iter().map(|format| format.name()))
+        .try_map(|name| name.parse::<Format>())
 }
 
 /// A time that is not zero.

@@ -12,7 +12,6 @@ pub mod system;
 pub mod trace;
 pub mod workload;
 
-use cil_trace_core::report::sections;
 use options::Invocation;
 use std::ffi::OsString;
 use std::io::{Write, stderr};
@@ -28,7 +27,7 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> u8 {
             level => writeln!(out, "cil-trace {level}: {}", record.args()),
         })
         .init();
-    let invocation = match cli::parse(args, |word| sections::find(word).is_some()) {
+    let invocation = match cli::parse(args) {
         Ok(invocation) => invocation,
         Err(message) => {
             // --help and --version come this way too. Nobody is left to tell if this fails.

@@ -4,8 +4,12 @@
 
 use crate::workload;
 use cil_trace_core::probes::Set;
+use cil_trace_core::report::format::Format;
 use std::path::PathBuf;
 use std::time::Duration;
+
+/// The recording that `record` writes and every reader looks for, unless told otherwise.
+pub const DEFAULT_FILE: &str = "cil-trace.data";
 
 /// One command line.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -35,8 +39,8 @@ pub struct RecordOptions {
     pub target: Target,
     /// The filesystems to keep; empty for every mounted XFS.
     pub filters: Vec<Filter>,
-    /// Each once, in the order of [`ProbeSet`].
-    pub probes: Vec<ProbeSet>,
+    /// Each once, in the order of [`Set::ALL`].
+    pub probes: Vec<Set>,
     /// Distance of the ticks; never zero.
     pub interval: Duration,
     /// How long at most; never zero.
@@ -67,26 +71,6 @@ pub enum Filter {
     Device(String),
 }
 
-/// A group of probes that is switched on as one.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, clap::ValueEnum)]
-pub enum ProbeSet {
-    /// Commits, pushes, iclog writes, log forces, fsyncs and waits
-    Log,
-    /// Cache flushes
-    Flush,
-}
-
-impl ProbeSet {
-    /// The set of the probe table.
-    #[must_use]
-    pub const fn core(self) -> Set {
-        match self {
-            Self::Log => Set::Log,
-            Self::Flush => Set::Flush,
-        }
-    }
-}
-
 /// What to show of a recording, and how.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ReportOptions {
@@ -100,19 +84,6 @@ pub struct ReportOptions {
     pub per_tick: bool,
     /// Write an HTML page here.
     pub html: Option<PathBuf>,
-}
-
-/// A report's format.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, clap::ValueEnum)]
-pub enum Format {
-    /// Tables for people
-    Text,
-    /// One object, its names fixed
-    Json,
-    /// One section, a header line first
-    Csv,
-    /// One section as a table
-    Markdown,
 }
 
 /// Which flamegraph to draw of a recording.

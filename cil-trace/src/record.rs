@@ -48,7 +48,7 @@ async fn record(options: &RecordOptions, blocked: Blocked) -> Result<u8> {
     let mut tracer = Tracer::load(
         &kernel,
         &TraceOptions {
-            sets: options.probes.iter().map(|set| set.core()).collect(),
+            sets: options.probes.clone(),
             filtered: !options.filters.is_empty(),
             diagnostics: log::log_enabled!(log::Level::Debug),
         },

@@ -1,21 +1,21 @@
-//! `flamegraph`: the stacks of a recording as a picture.
+//! `flamegraph`: a recording's stacks as a picture.
 
 use super::report::open;
 use crate::options::{FlameKind, FlamegraphOptions};
 use anyhow::{Context as _, Result};
 use cil_trace_common::cause::Cause;
-use cil_trace_common::loss::LossCause;
-use cil_trace_common::probe::Probe;
-use cil_trace_core::flame::{FlameStack, Flamegraph, Subject, UNRESOLVED_WARNING, flamegraph};
+use cil_trace_common::metric::Metric;
+use cil_trace_core::flame::{
+    FlameError, FlameStack, Flamegraph, Subject, UNRESOLVED_WARNING, flamegraph,
+};
 use cil_trace_core::model::Model;
 use std::fs;
 use std::io::{Write as _, stderr, stdout};
 
-/// Draws what was asked for.
+/// Draws a graph.
 ///
 /// # Errors
-///
-/// The recording cannot be read, or the output not be written.
+/// The recording cannot be read, or the picture not written.
 pub fn run(options: &FlamegraphOptions) -> Result<()> {
     let model = open(&options.input)?;
     let graph = match options.kind {
@@ -24,26 +24,29 @@ pub fn run(options: &FlamegraphOptions) -> Result<()> {
     if graph.unresolved_pct > UNRESOLVED_WARNING {
         let _ = writeln!(
             stderr(),
-            "cil-trace: {:.0} % of the frames have no symbol; was it recorded without reading \
-             /proc/kallsyms in full?",
+            "cil-trace: {:.0} % of the frames have no name; record as root with \
+             kernel.kptr_restrict at 0 or 1",
             graph.unresolved_pct
         );
     }
     match &options.output {
-        Some(path) => fs::write(path, &graph.svg)
-            .with_context(|| format!("{}: cannot write the picture", path.display())),
+        Some(path) => fs::write(path, graph.svg).with_context(|| {
+            format!(
+                "{}: cannot write the picture; give a writable -o OUT.svg",
+                path.display()
+            )
+        }),
         None => stdout()
             .write_all(graph.svg.as_bytes())
-            .context("standard output"),
+            .context("cannot write the picture"),
     }
 }
 
-/// The flamegraph of cache flushes.
+/// The graph of cache flushes.
 ///
 /// # Errors
-///
-/// The picture cannot be drawn.
-pub fn flushes(model: &Model) -> Result<Flamegraph> {
+/// The library cannot draw it.
+pub fn flushes(model: &Model) -> Result<Flamegraph, FlameError> {
     let stacks: Vec<_> = model
         .flush_stacks()
         .map(|(stack, dev, cause, count)| {
@@ -52,12 +55,10 @@ pub fn flushes(model: &Model) -> Result<Flamegraph> {
             FlameStack::flush(&model.name(dev), cause, frames, count)
         })
         .collect();
-    let lost = model
-        .losses()
-        .filter(|(probe, cause, _)| {
-            *probe == Probe::FlushRequests && *cause == LossCause::StackLost
-        })
-        .map(|(_, _, count)| count)
-        .sum();
-    flamegraph(&stacks, &Subject::flushes(lost)).context("cannot draw the flamegraph")
+    let drawn = stacks
+        .iter()
+        .map(|stack| stack.weight)
+        .fold(0, u64::saturating_add);
+    let requested = model.sum(Metric::FlushRequested, |_| true);
+    flamegraph(&stacks, &Subject::flushes(requested.saturating_sub(drawn)))
 }

@@ -52,7 +52,7 @@ pub fn header(options: &RecordOptions, followed: &Followed, tracer: &Tracer) -> 
             probe_sets: options
                 .probes
                 .iter()
-                .map(|set| set.core().name().to_owned())
+                .map(|set| set.name().to_owned())
                 .collect(),
         },
         started_at: jiff::Timestamp::now().to_string(),

@@ -44,7 +44,7 @@ fn record(
         .chain(arguments);
     let Invocation::Record(RecordOptions {
         target, duration, ..
-    }) = cli::parse(line, |_| false)?
+    }) = cli::parse(line)?
     else {
         unreachable!("record was asked for");
     };
