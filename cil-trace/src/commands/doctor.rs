@@ -51,7 +51,7 @@ fn try_probes() -> Result<Vec<ProbeOutcome>> {
         filtered: true,
         diagnostics: false,
     };
-    Ok(Tracer::load(&kernel, &options)?.outcomes.clone())
+    Ok(Tracer::load(&kernel, &options)?.outcomes)
 }
 
 fn text(diagnosis: &Diagnosis) -> String {

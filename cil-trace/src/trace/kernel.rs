@@ -1,8 +1,9 @@
 //! What this kernel allows, as far as it decides how probes are attached.
 
-use crate::system::btf::KernelBtf;
+use crate::system::btf::{KernelBtf, Offsets};
 use crate::system::kallsyms::Kallsyms;
-use anyhow::Result;
+use anyhow::{Context as _, Result, anyhow};
+use aya::Btf;
 use cil_trace_core::probes::Kernel;
 use std::path::Path;
 
@@ -10,31 +11,41 @@ use std::path::Path;
 pub struct RunningKernel {
     /// Its symbols.
     pub symbols: Kallsyms,
-    /// Its types.
+    /// Its types, by name and member.
     pub btf: KernelBtf,
+    /// What the programs need of them.
+    pub offsets: Offsets,
+    /// vmlinux's types once more, as the loader wants them.
+    pub loader_btf: Btf,
     kprobes: bool,
 }
 
 impl RunningKernel {
-    /// Reads symbols and types.
+    /// Reads symbols and types, side by side: each takes some 50 ms, and the workload waits.
     ///
     /// # Errors
     ///
     /// If either cannot be read; the text names the remedy.
     pub fn read() -> Result<Self> {
-        // Both take some ten milliseconds, and the workload waits for them.
         std::thread::scope(|scope| {
-            let btf = scope.spawn(KernelBtf::open);
+            let types = scope.spawn(|| -> Result<_> {
+                let btf = KernelBtf::open()?;
+                let offsets = btf.offsets();
+                let loader_btf =
+                    Btf::from_sys_fs().context("cannot parse /sys/kernel/btf/vmlinux")?;
+                Ok((btf, offsets, loader_btf))
+            });
             let symbols = Kallsyms::read()?;
-            let btf = btf
+            let (btf, offsets, loader_btf) = types
                 .join()
-                .map_err(|_| anyhow::anyhow!("reading the kernel's BTF panicked"))??;
-            // The only sign of CONFIG_KPROBES that does not need the kernel's configuration.
-            let kprobes = Path::new("/sys/bus/event_source/devices/kprobe/type").exists();
+                .map_err(|_| anyhow!("reading the kernel's BTF panicked"))??;
             Ok(Self {
                 symbols,
                 btf,
-                kprobes,
+                offsets,
+                loader_btf,
+                // The only sign of CONFIG_KPROBES that does not need the kernel's configuration.
+                kprobes: Path::new("/sys/bus/event_source/devices/kprobe/type").exists(),
             })
         })
     }

@@ -3,7 +3,7 @@
 use super::attach::{self, Obstacle};
 use super::kernel::RunningKernel;
 use super::maps::Maps;
-use anyhow::{Context as _, Result, bail};
+use anyhow::{Result, bail};
 use aya::{Btf, Ebpf, EbpfLoader, include_bytes_aligned};
 use cil_trace_common::function::Group;
 use cil_trace_common::probe::Probe;
@@ -53,11 +53,10 @@ impl Tracer {
                  not make them; build it with `cargo xtask build`"
             );
         }
-        let btf = Btf::from_sys_fs().context("cannot parse /sys/kernel/btf/vmlinux")?;
-        let offsets = kernel.btf.offsets();
-        let globals: Vec<(&str, u32)> = offsets.globals().collect();
+        let btf = &kernel.loader_btf;
+        let globals: Vec<(&str, u32)> = kernel.offsets.globals().collect();
         let mut loader = EbpfLoader::new();
-        loader.btf(Some(&btf));
+        loader.btf(Some(btf));
         for (name, value) in &globals {
             loader.override_global(name, value, false);
         }
@@ -67,7 +66,7 @@ impl Tracer {
         }
         let mut attacher = Attacher {
             ebpf: &mut ebpf,
-            btf: &btf,
+            btf,
             attached: BTreeSet::new(),
         };
         let outcomes: Vec<_> = PROBES
