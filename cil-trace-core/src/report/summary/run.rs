@@ -5,6 +5,8 @@ use super::Fact;
 use crate::report::schema::Report;
 use crate::report::units::{duration, float, percent, share, short_count};
 use crate::session::Outcome;
+use std::collections::BTreeMap;
+use std::collections::BTreeMap;
 
 /// Results that fit on a line.
 const RESULTS: usize = 4;
@@ -76,27 +78,44 @@ pub(super) fn idle(report: &Report) -> Option<Fact> {
     idle.then(|| Fact::line(format!("the log was idle: {remedy}")))
 }
 
-/// The process that forced the log most.
+/// The command that forced the log most. A script's many short processes count as one.
 pub(super) fn forcer(report: &Report) -> Option<Fact> {
     let total = report
         .processes
         .iter()
         .fold(0_u64, |sum, row| sum.saturating_add(row.forces));
-    let most = report.processes.iter().max_by_key(|row| row.forces)?;
+    let mut commands: BTreeMap<(&str, bool), Forcer> = BTreeMap::new();
+    for row in &report.processes {
+        let command = commands.entry((&row.comm, row.workload)).or_default();
+        command.pids.push(row.pid);
+        command.forces = command.forces.saturating_add(row.forces);
+        command.log_wait_ns = command.log_wait_ns.saturating_add(row.log_wait_ns);
+    }
+    let ((comm, workload), most) = commands.iter().max_by_key(|(_, most)| most.forces)?;
     let share = share(most.forces, total)?;
-    let whose = if most.workload {
+    let who = match most.pids.as_slice() {
+        [pid] => format!("pid {pid}"),
+        pids => format!("{} processes", short_count(pids.len() as u64)),
+    };
+    let whose = if *workload {
         ""
     } else {
         ", not of the workload"
     };
     Some(Fact::line(format!(
-        "top forcer: {} (pid {}{whose}), {} forces ({}), waited {} for the log",
-        most.comm,
-        most.pid,
+        "top forcer: {comm} ({who}{whose}), {} forces ({}), waited {} for the log",
         short_count(most.forces),
         percent(share),
         duration(most.log_wait_ns)
     )))
+}
+
+/// What the processes with one command name did.
+#[derive(Default)]
+struct Forcer {
+    pids: Vec<u32>,
+    forces: u64,
+    log_wait_ns: u64,
 }
 
 /// Probes that do not work although they should.
