@@ -95,6 +95,7 @@ fn agrees_with_the_witness(sequence: &Sequence) {
     sequence.check_statistics(&events);
     let witnessed = count(&events, &sequence.xfs.subject(), &window(&report));
     let reported = reported(&report, name, disk);
+    assert_eq!(reported.fsyncs, 200, "the window is not the workload's");
     assert_eq!(reported, witnessed, "left: the report; right: ftrace");
 
     let requested: u64 = reported.flushes.values().sum();
