@@ -4,6 +4,10 @@
 //! decide what a report says, and they never allocate, wait or write to anything but their maps.
 #![no_std]
 #![no_main]
+#![expect(
+    clippy::needless_pass_by_value,
+    reason = "aya hands each program its context by value"
+)]
 #![cfg_attr(
     target_arch = "bpf",
     expect(
