@@ -68,9 +68,10 @@ pub struct ProbeOutcome {
     pub probe: String,
     /// What became of it.
     pub outcome: Outcome,
-    /// The way that was taken, such as `raw_tracepoint xfs_log_force`; empty when there is none.
+    /// The way that was taken, such as `raw_tracepoint xfs_log_force`, and of an approximation what
+    /// it takes for the quantity; empty when there is none.
     pub how: String,
-    /// Why it is not attached, or what an approximation misses; empty when there is nothing to say.
+    /// Why it is not attached, or why not in a better way; empty when there is nothing to say.
     pub reason: String,
 }
 

@@ -181,7 +181,7 @@ fn losses_and_approximations_stand_under_the_numbers_that_they_touch() {
         "a full ring buffer costs no counts"
     );
     assert!(notes("events").contains("3 events lost here: pushes 3 (ring-buffer-full)"));
-    assert!(notes("commits").contains("commit-insert approximated: xlog_cil_insert_items is"));
+    assert!(notes("commits").contains("commit-insert approximated: inlined in this kernel"));
     assert!(notes("forces").contains("force-end failed: kretprobe xfs_log_force: EBUSY"));
 }
 

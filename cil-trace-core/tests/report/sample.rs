@@ -275,9 +275,9 @@ fn probes() -> Vec<ProbeOutcome> {
         probe(
             "commit-insert",
             Outcome::Approximated,
-            "raw_tracepoint xfs_log_ticket_ungrant",
-            "xlog_cil_insert_items is inlined: measured as xlog_cil_commit entry to \
-             xfs_trans_commit_items",
+            "inlined in this kernel, measured as xfs_trans_commit to xfs_trans_commit_items less \
+             the wait for xc_ctx_lock",
+            "no function xlog_cil_insert_items: it is inlined or absent",
         ),
         probe(
             "commit-ctx-lock",

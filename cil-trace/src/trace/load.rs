@@ -201,23 +201,25 @@ fn taken(
     approximation: Option<&str>,
     reasons: &[String],
 ) -> ProbeOutcome {
-    let how: Vec<_> = programs
+    let names: Vec<_> = programs
         .iter()
         .map(|program| format!("{} {}", program.attach.name(), program.target))
         .collect();
-    let mut notes: Vec<String> = approximation.map(str::to_owned).into_iter().collect();
-    if approximation.is_some() {
-        notes.extend_from_slice(reasons);
-    }
-    ProbeOutcome {
-        probe: row.probe.name().to_owned(),
-        outcome: if approximation.is_some() {
-            Outcome::Approximated
-        } else {
-            Outcome::Attached
+    let names = names.join(", ");
+    let probe = row.probe.name().to_owned();
+    match approximation {
+        None => ProbeOutcome {
+            probe,
+            outcome: Outcome::Attached,
+            how: names,
+            reason: String::new(),
         },
-        how: how.join(", "),
-        reason: notes.join("; "),
+        Some(approximation) => ProbeOutcome {
+            probe,
+            outcome: Outcome::Approximated,
+            how: format!("{names}: {approximation}"),
+            reason: reasons.join("; "),
+        },
     }
 }
 

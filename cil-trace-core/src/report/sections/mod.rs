@@ -153,16 +153,17 @@ impl Section {
 
     fn unmeasured<'a>(&'a self, report: &'a Report) -> impl Iterator<Item = String> + 'a {
         report.probes.iter().filter_map(|probe| {
-            let word = match probe.outcome {
+            let (word, text) = match probe.outcome {
                 Outcome::Attached => return None,
-                Outcome::Approximated => "approximated",
-                Outcome::Skipped => "not measured",
-                Outcome::Failed => "failed",
+                // Why there is nothing better stands in the section `probes`.
+                Outcome::Approximated => ("approximated", &probe.how),
+                Outcome::Skipped => ("not measured", &probe.reason),
+                Outcome::Failed => ("failed", &probe.reason),
             };
             self.probes
                 .iter()
                 .any(|own| own.name() == probe.probe)
-                .then(|| format!("{} {word}: {}", probe.probe, probe.reason))
+                .then(|| format!("{} {word}: {text}", probe.probe))
         })
     }
 }
