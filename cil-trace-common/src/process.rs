@@ -7,7 +7,10 @@ pub struct Process {
     /// The command name of the thread seen first, NUL-padded.
     pub comm: [u8; 16],
     /// 1 for the workload and its descendants.
-    pub workload: u64,
+    pub workload: u32,
+    /// 1 once the process has ended: user space then takes the entry out, so that the map holds
+    /// only what runs.
+    pub ended: u32,
     /// Log forces.
     pub forces: u64,
     /// Bios with PREFLUSH or FUA.

@@ -1,7 +1,7 @@
 //! Births and deaths of tasks: what descends from the workload, and entries that are done with.
 
 use crate::kernel::{TASK_PID, TASK_TGID, read};
-use crate::maps::{TASKS, WORKLOAD};
+use crate::maps::{PROCESSES, TASKS, WORKLOAD};
 use crate::stat::lose_update;
 use crate::{fsync, task};
 use aya_ebpf::helpers::bpf_get_current_pid_tgid;
@@ -42,8 +42,13 @@ fn exited(leaving: u64) -> Option<()> {
     let tid: u32 = read(leaving, &TASK_PID)?;
     let _ = TASKS.remove(tid);
     let pid = (bpf_get_current_pid_tgid() >> 32) as u32;
+    // The leader goes last, but for threads that outlive their main function's thread.
     if pid == tid {
         let _ = WORKLOAD.remove(pid);
+        if let Some(process) = PROCESSES.get_ptr_mut(pid) {
+            // SAFETY: the entry stays until user space has seen this.
+            unsafe { (*process).ended = 1 };
+        }
     }
     Some(())
 }

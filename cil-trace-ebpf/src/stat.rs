@@ -119,7 +119,7 @@ pub fn process(probe: Probe, task: &Task, update: impl Fn(&mut Process)) {
     if PROCESSES.get_ptr(task.pid).is_none() {
         let new = Process {
             comm: task.comm,
-            workload: u64::from(task.workload),
+            workload: task.workload,
             ..Process::default()
         };
         match PROCESSES.insert(task.pid, new, u64::from(BPF_NOEXIST)) {

@@ -23,6 +23,7 @@ pub struct Reader {
     counters: HashMap<Key, u64>,
     hists: HashMap<Key, Hist>,
     processes: HashMap<u32, Process>,
+    ended: HashMap<u32, Process>,
     losses: HashMap<u32, u64>,
     stacks: HashSet<u32>,
     flush_stacks: HashMap<Key, u64>,
@@ -41,6 +42,7 @@ impl Reader {
             counters: HashMap::new(),
             hists: HashMap::new(),
             processes: HashMap::new(),
+            ended: HashMap::new(),
             losses: HashMap::new(),
             stacks: HashSet::new(),
             flush_stacks: HashMap::new(),
@@ -130,19 +132,37 @@ impl Reader {
         Ok(changed)
     }
 
-    fn processes(&mut self, maps: &Maps) -> Result<Vec<ProcessRow>> {
+    /// A process that has ended leaves the map, and what it did is kept here, in case another gets
+    /// its number.
+    fn processes(&mut self, maps: &mut Maps) -> Result<Vec<ProcessRow>> {
         let mut changed = Vec::new();
+        let mut ended = Vec::new();
         for entry in maps.processes.iter() {
             let (pid, now) = entry.context("cannot read the processes")?;
+            let earlier = self.ended.get(&pid).copied().unwrap_or_default();
             if self.processes.insert(pid, now) != Some(now) {
                 changed.push(ProcessRow {
                     pid,
                     comm: decode::text(&now.comm),
                     workload: now.workload != 0,
-                    forces: now.forces,
-                    flushes_requested: now.flushes_requested,
-                    log_wait_ns: now.log_wait_ns,
+                    forces: earlier.forces + now.forces,
+                    flushes_requested: earlier.flushes_requested + now.flushes_requested,
+                    log_wait_ns: earlier.log_wait_ns + now.log_wait_ns,
                 });
+            }
+            if now.ended != 0 {
+                ended.push(pid);
+            }
+        }
+        for pid in ended {
+            maps.processes
+                .remove(&pid)
+                .context("cannot take out a process that has ended")?;
+            if let Some(last) = self.processes.remove(&pid) {
+                let kept = self.ended.entry(pid).or_default();
+                kept.forces += last.forces;
+                kept.flushes_requested += last.flushes_requested;
+                kept.log_wait_ns += last.log_wait_ns;
             }
         }
         changed.sort_by_key(|row| row.pid);
