@@ -6,7 +6,6 @@ use crate::report::schema::Report;
 use crate::report::units::{duration, float, percent, share, short_count};
 use crate::session::Outcome;
 use std::collections::BTreeMap;
-use std::collections::BTreeMap;
 
 /// Results that fit on a line.
 const RESULTS: usize = 4;
