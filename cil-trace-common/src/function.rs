@@ -86,4 +86,7 @@ groups! {
     Gc = 14 => "gc", ["xfs_zone_gcd", "xfs_zone_gc_handle_work", "xfs_zone_gc_finish_reset"];
     /// Reservation of iclog space by a writer of the log.
     IclogSpace = 15 => "iclog-space", ["xlog_state_get_iclog_space", "xlog_write"];
+    /// What a return probe puts in place of a return address: it hides the caller.
+    ReturnProbe = 16 => "return-probe",
+        ["arch_rethook_trampoline", "__kretprobe_trampoline", "kretprobe_trampoline"];
 }
