@@ -99,6 +99,8 @@ macro_rules! for_each_offset {
             TASK_PID: Member("task_struct", ["pid"]);
             TASK_TGID: Member("task_struct", ["tgid"]);
             TASK_STATE: Member("task_struct", ["__state", "state"]);
+            TASK_STACK: Member("task_struct", ["stack"]);
+            HELPER_PT_REGS: Enumerator("bpf_func_id", "BPF_FUNC_task_pt_regs");
             REQ_FUA_BIT: Enumerator("req_flag_bits", "__REQ_FUA");
             REQ_PREFLUSH_BIT: Enumerator("req_flag_bits", "__REQ_PREFLUSH");
             BIO_QUEUE_BIO: Argument("block_bio_queue", "bio");
