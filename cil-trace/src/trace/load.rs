@@ -8,7 +8,7 @@ use aya::{Btf, Ebpf, EbpfLoader, include_bytes_aligned};
 use cil_trace_common::function::Group;
 use cil_trace_common::probe::Probe;
 use cil_trace_common::scope::State;
-use cil_trace_core::probes::{Otherwise, PROBES, Program, Row, Set, open_ways};
+use cil_trace_core::probes::{Otherwise, PROBES, Program, Row, Set, open_ways, unknown_layout};
 use cil_trace_core::session::{Outcome, ProbeOutcome};
 use std::collections::BTreeSet;
 
@@ -169,7 +169,10 @@ impl Attacher<'_> {
                 probe,
                 outcome: Outcome::Skipped,
                 how: String::new(),
-                reason: format!("{why}: {reason}"),
+                reason: match unknown_layout(row, kernel) {
+                    Some(unknown) => unknown,
+                    None => format!("{why}: {reason}"),
+                },
             },
         }
     }
