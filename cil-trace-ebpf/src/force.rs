@@ -83,7 +83,11 @@ pub fn outermost(groups: u64) -> Cause {
         Cause::LogForceWorker
     } else if has(Group::Write) && has(Group::Fsync) {
         Cause::ODsync
-    } else if has(Group::Fsync) || has(Group::DirFsync) {
+    } else if has(Group::Fsync)
+        || has(Group::DirFsync)
+        || has(Group::Fdatasync)
+        || has(Group::FsyncCall)
+    {
         Cause::LogForceFsync
     } else if has(Group::SyncFs) {
         Cause::LogForceSync
