@@ -552,8 +552,8 @@ pub fn unknown_layout(row: &Row, kernel: &dyn Kernel) -> Option<String> {
         .find(|offset| offset.global == missing)
         .map_or_else(|| missing.to_owned(), |offset| offset.source.to_string());
     Some(format!(
-        "no BTF describes {what}; of modules the kernel has it with \
-         CONFIG_DEBUG_INFO_BTF_MODULES=y, from 5.11 on"
+        "no BTF describes {what}: its module is not loaded, or the kernel was built without \
+         CONFIG_DEBUG_INFO_BTF_MODULES (5.11 and later can have it)"
     ))
 }
 
@@ -655,8 +655,8 @@ mod tests {
         assert_eq!(
             why,
             [
-                "no BTF describes xfs_trans.t_mountp; of modules the kernel has it with \
-                CONFIG_DEBUG_INFO_BTF_MODULES=y, from 5.11 on"
+                "no BTF describes xfs_trans.t_mountp: its module is not loaded, or the kernel was \
+                 built without CONFIG_DEBUG_INFO_BTF_MODULES (5.11 and later can have it)"
             ]
         );
     }
