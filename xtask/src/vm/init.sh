@@ -11,7 +11,6 @@ mount -t devtmpfs devtmpfs /dev
 mkdir /dev/pts /dev/shm
 mount -t devpts devpts /dev/pts
 mount -t tmpfs tmpfs /dev/shm
-mount -t tmpfs tmpfs /tmp
 mount -t tracefs tracefs /sys/kernel/tracing
 mount -t securityfs securityfs /sys/kernel/security
 mount -t bpf bpf /sys/fs/bpf
