@@ -70,6 +70,8 @@ groups! {
     Write = 10 => "write", [
         "xfs_file_write_iter", "xfs_file_buffered_write", "xfs_file_dio_write",
         "xfs_file_dio_write_aligned", "xfs_file_dio_write_unaligned", "xfs_file_dax_write",
+        "xfs_file_dio_write_atomic", "xfs_file_dio_write_zoned", "xfs_file_buffered_write_zoned",
+        "xfs_file_buffered_aio_write", "xfs_file_dio_aio_write",
         "iomap_dio_complete", "iomap_dio_complete_work", "iomap_dio_rw", "__iomap_dio_rw",
     ];
     /// System calls that fsync with `datasync` set.
@@ -86,4 +88,9 @@ groups! {
     Gc = 14 => "gc", ["xfs_zone_gcd", "xfs_zone_gc_handle_work", "xfs_zone_gc_finish_reset"];
     /// Reservation of iclog space by a writer of the log.
     IclogSpace = 15 => "iclog-space", ["xlog_state_get_iclog_space", "xlog_write"];
+    /// What a return probe puts in place of a return address: it hides the caller.
+    ReturnProbe = 16 => "return-probe",
+        ["arch_rethook_trampoline", "__kretprobe_trampoline", "kretprobe_trampoline"];
+    /// fsync(2); below it a directory's fsync, which forces the log by a tail call, does not show.
+    FsyncCall = 17 => "fsync-call", ["__x64_sys_fsync", "__ia32_sys_fsync", "__arm64_sys_fsync"];
 }

@@ -15,6 +15,9 @@ named_enum! {
         Unpaired = 4 => "unpaired",
         /// A kernel structure could not be read.
         ReadFailed = 5 => "read-failed",
+        /// The kernel left a run of a program out, because a task was preempted in the middle of
+        /// one on the same CPU. Counted by the kernel, whatever the window and the device.
+        Preempted = 6 => "preempted",
     }
 }
 

@@ -3,6 +3,8 @@
 //! User space resolves them from BTF and overrides the read-only global of the same name before
 //! loading, so that the verifier sees constants and drops what a kernel does not have.
 
+use core::fmt;
+
 /// Value of a global whose member this kernel does not have.
 pub const ABSENT: u32 = u32::MAX;
 
@@ -35,6 +37,20 @@ pub enum Source {
         /// The tracepoint.
         event: &'static str,
     },
+}
+
+impl fmt::Display for Source {
+    /// What it looks for, as `struct.member` or the like.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Member { of, any_of } => {
+                write!(f, "{of}.{}", any_of.first().copied().unwrap_or_default())
+            }
+            Self::Enumerator { of, name } => write!(f, "{name} of enum {of}"),
+            Self::Argument { event, to } => write!(f, "the argument {to} of {event}"),
+            Self::ArgumentCount { event } => write!(f, "the arguments of {event}"),
+        }
+    }
 }
 
 /// A global of the eBPF object and where its value comes from.
@@ -85,6 +101,7 @@ macro_rules! for_each_offset {
             BIO_OPF: Member("bio", ["bi_opf"]);
             BIO_BDEV: Member("bio", ["bi_bdev"]);
             BIO_SIZE: Member("bio", ["bi_iter.bi_size"]);
+            BIO_DISK: Member("bio", ["bi_disk"]);
             BIO_PRIVATE: Member("bio", ["bi_private"]);
             BDEV_DEV: Member("block_device", ["bd_dev"]);
             BDEV_DISK: Member("block_device", ["bd_disk"]);
@@ -99,6 +116,8 @@ macro_rules! for_each_offset {
             TASK_PID: Member("task_struct", ["pid"]);
             TASK_TGID: Member("task_struct", ["tgid"]);
             TASK_STATE: Member("task_struct", ["__state", "state"]);
+            TASK_STACK: Member("task_struct", ["stack"]);
+            HELPER_PT_REGS: Enumerator("bpf_func_id", "BPF_FUNC_task_pt_regs");
             REQ_FUA_BIT: Enumerator("req_flag_bits", "__REQ_FUA");
             REQ_PREFLUSH_BIT: Enumerator("req_flag_bits", "__REQ_PREFLUSH");
             BIO_QUEUE_BIO: Argument("block_bio_queue", "bio");

@@ -3,6 +3,7 @@
 //! The loader walks it; `probes`, `doctor`, the recording and the documents read it. Which way a
 //! kernel allows is decided here, purely, from what is known of that kernel.
 
+use cil_trace_common::offset::OFFSETS;
 use cil_trace_common::probe::Probe;
 
 /// How a program is attached.
@@ -57,6 +58,12 @@ pub struct Way {
     pub approximation: Option<&'static str>,
 }
 
+/// What must be known of this kernel's structures: one of these lists of offsets, whole.
+///
+/// The names are those of [`cil_trace_common::offset::OFFSETS`]. Without them a program loads, and
+/// counts nothing.
+pub type Layout = &'static [&'static [&'static str]];
+
 /// A group of probes that `--probes` selects.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Set {
@@ -104,6 +111,8 @@ pub struct Row {
     pub sets: &'static [Set],
     /// What it measures, in a few words.
     pub quantity: &'static str,
+    /// What every way must know of structures.
+    pub layouts: &'static [Layout],
     /// Ways in order of preference.
     pub ways: &'static [Way],
     /// What is said when none is open; for an approximation without programs of its own, what
@@ -162,12 +171,85 @@ const NO_EVENT: &str = "this kernel has no such tracepoint";
 const END_BY_SLEEP: &str = "the end is the moment at which the task runs again after the last \
     sleep inside; calls that do not sleep are counted and have no latency";
 
+/// From `struct xfs_mount` to its `dev_t`.
+const DEV_OF_MOUNT: Layout = &[&["MOUNT_SUPER", "SUPER_DEV"]];
+/// From `struct xlog` to its `dev_t`.
+const DEV_OF_LOG: Layout = &[&["LOG_MOUNT", "MOUNT_SUPER", "SUPER_DEV"]];
+/// From `struct xfs_inode` to its `dev_t`.
+const DEV_OF_INODE: Layout = &[&["XINODE_MOUNT", "MOUNT_SUPER", "SUPER_DEV"]];
+/// From `struct xfs_trans` to its `dev_t`.
+const DEV_OF_TRANS: Layout = &[&["TRANS_MOUNT", "MOUNT_SUPER", "SUPER_DEV"]];
+/// From a log item to its `dev_t`: by its log since 6.1, by its mount before.
+const DEV_OF_ITEM: Layout = &[
+    &["ITEM_LOG", "LOG_MOUNT", "MOUNT_SUPER", "SUPER_DEV"],
+    &["ITEM_MOUNT", "MOUNT_SUPER", "SUPER_DEV"],
+];
+/// From a mount to its `struct xfs_cil`.
+const CIL_OF_MOUNT: Layout = &[&["MOUNT_LOG", "LOG_CIL"]];
+/// From a push's work item to its checkpoint: one per context since 5.15, one per CIL before.
+const CHECKPOINT_OF_WORK: Layout = &[
+    &[
+        "WORK_FUNC",
+        "CTX_PUSH_WORK",
+        "CTX_CIL",
+        "CTX_SEQUENCE",
+        "CIL_LOG",
+    ],
+    &[
+        "WORK_FUNC",
+        "CIL_PUSH_WORK",
+        "CIL_CTX",
+        "CTX_SEQUENCE",
+        "CIL_LOG",
+    ],
+];
+const ICLOG: Layout = &[&[
+    "ICLOG_LOG",
+    "ICLOG_OFFSET",
+    "ICLOG_FLAGS",
+    "ICLOG_STATE",
+    "LOG_ICLOG_SIZE",
+]];
+const BIO_FLAGS: Layout = &[&["BIO_OPF", "BIO_SIZE", "REQ_PREFLUSH_BIT", "REQ_FUA_BIT"]];
+/// From a bio to its `dev_t` and its disk's: by a block device since 5.12, by its disk before.
+const DEV_OF_BIO: Layout = &[
+    &[
+        "BIO_BDEV",
+        "BDEV_DEV",
+        "BDEV_DISK",
+        "DISK_MAJOR",
+        "DISK_FIRST_MINOR",
+    ],
+    &["BIO_DISK", "DISK_MAJOR", "DISK_FIRST_MINOR"],
+];
+/// From a request to its disk's `dev_t`: by its queue since 5.17, directly before.
+const DEV_OF_REQUEST: Layout = &[
+    &[
+        "REQUEST_QUEUE",
+        "QUEUE_DISK",
+        "DISK_MAJOR",
+        "DISK_FIRST_MINOR",
+    ],
+    &["REQUEST_DISK", "DISK_MAJOR", "DISK_FIRST_MINOR"],
+];
+/// From a loop worker's work item to its device: the two kinds that there are since 5.14.
+const LOOP_OF_WORK: Layout = &[&[
+    "WORK_FUNC",
+    "LOOP_ROOTCG_WORK",
+    "LOOP_WORKER_WORK",
+    "LOOP_WORKER_DEVICE",
+    "LOOP_DISK",
+    "DISK_MAJOR",
+    "DISK_FIRST_MINOR",
+]];
+
 /// Every probe.
 pub const PROBES: &[Row] = &[
     Row {
         probe: Probe::Descendants,
         sets: &[Log, Flush],
         quantity: "which processes descend from the command",
+        layouts: &[&[&["TASK_PID", "TASK_TGID"]]],
         ways: &[measured(programs![
             RawTracepoint sched_process_fork,
             RawTracepoint sched_process_exit,
@@ -178,6 +260,7 @@ pub const PROBES: &[Row] = &[
         probe: Probe::Commits,
         sets: &[Log],
         quantity: "commits: rate, latency and its parts",
+        layouts: &[DEV_OF_TRANS],
         ways: &[measured(programs![
             RawTracepoint xfs_trans_commit,
             RawTracepoint xfs_trans_commit_items,
@@ -189,19 +272,27 @@ pub const PROBES: &[Row] = &[
         probe: Probe::CommitInsert,
         sets: &[Log],
         quantity: "xlog_cil_insert_items",
+        layouts: &[DEV_OF_TRANS, DEV_OF_LOG],
         ways: &[
             measured(programs![Fentry xlog_cil_insert_items, Fexit xlog_cil_insert_items]),
             measured(programs![Kprobe xlog_cil_insert_items, Kretprobe xlog_cil_insert_items]),
+            near(
+                programs![
+                    RawTracepoint xfs_trans_commit,
+                    RawTracepoint xfs_trans_commit_items,
+                    RawTracepoint xfs_trans_free,
+                ],
+                "inlined in this kernel, measured as xfs_trans_commit to xfs_trans_commit_items \
+                 less the wait for xc_ctx_lock",
+            ),
         ],
-        otherwise: Approximated(
-            "inlined in this kernel, measured as xfs_trans_commit to xfs_trans_commit_items less \
-             the wait for xc_ctx_lock",
-        ),
+        otherwise: Skipped(NO_EVENT),
     },
     Row {
         probe: Probe::CommitCtxLock,
         sets: &[Log],
         quantity: "wait of a commit for xc_ctx_lock",
+        layouts: &[DEV_OF_TRANS, CIL_OF_MOUNT, &[&["CIL_CTX_LOCK"]]],
         ways: &[measured(programs![
             RawTracepoint contention_begin,
             RawTracepoint contention_end,
@@ -212,6 +303,7 @@ pub const PROBES: &[Row] = &[
         probe: Probe::Throttle,
         sets: &[Log],
         quantity: "commits throttled above the CIL's hard limit",
+        layouts: &[DEV_OF_TRANS],
         ways: &[measured(programs![RawTracepoint xfs_log_cil_wait])],
         otherwise: Skipped(NO_EVENT),
     },
@@ -219,6 +311,7 @@ pub const PROBES: &[Row] = &[
         probe: Probe::Pushes,
         sets: &[Log],
         quantity: "CIL pushes: trigger, queue delay, run time, contents",
+        layouts: &[CHECKPOINT_OF_WORK, DEV_OF_LOG],
         ways: &[measured(programs![
             RawTracepoint workqueue_queue_work,
             RawTracepoint workqueue_execute_start,
@@ -230,6 +323,7 @@ pub const PROBES: &[Row] = &[
         probe: Probe::Iclogs,
         sets: &[Log, Flush],
         quantity: "iclog writes: cause, fill, latency; log space",
+        layouts: &[ICLOG, DEV_OF_LOG],
         ways: &[measured(programs![
             RawTracepoint xlog_iclog_switch,
             RawTracepoint xlog_iclog_wait_on,
@@ -244,6 +338,7 @@ pub const PROBES: &[Row] = &[
         probe: Probe::Forces,
         sets: &[Log, Flush],
         quantity: "log forces: cause",
+        layouts: &[DEV_OF_MOUNT],
         ways: &[measured(programs![RawTracepoint xfs_log_force])],
         otherwise: Skipped(NO_EVENT),
     },
@@ -251,6 +346,7 @@ pub const PROBES: &[Row] = &[
         probe: Probe::ForceEnd,
         sets: &[Log, Flush],
         quantity: "end of a log force",
+        layouts: &[DEV_OF_MOUNT],
         ways: &[
             measured(programs![Fexit xfs_log_force, Fexit xfs_log_force_seq]),
             measured(programs![Kretprobe xfs_log_force, Kretprobe xfs_log_force_seq]),
@@ -262,6 +358,7 @@ pub const PROBES: &[Row] = &[
         probe: Probe::Fsyncs,
         sets: &[Log, Flush],
         quantity: "fsyncs: kind, and what they led to",
+        layouts: &[DEV_OF_INODE],
         ways: &[measured(programs![
             RawTracepoint xfs_file_fsync,
             RawTracepoint xfs_dir_fsync,
@@ -272,6 +369,7 @@ pub const PROBES: &[Row] = &[
         probe: Probe::FsyncEnd,
         sets: &[Log, Flush],
         quantity: "end of an fsync",
+        layouts: &[DEV_OF_INODE],
         ways: &[
             measured(programs![Fexit xfs_file_fsync, Fexit xfs_dir_fsync]),
             measured(programs![Kretprobe xfs_file_fsync, Kretprobe xfs_dir_fsync]),
@@ -283,6 +381,11 @@ pub const PROBES: &[Row] = &[
         probe: Probe::FlushRequests,
         sets: &[Flush],
         quantity: "bios with PREFLUSH or FUA: cause, device, device above",
+        layouts: &[
+            BIO_FLAGS,
+            DEV_OF_BIO,
+            &[&["BIO_QUEUE_BIO", "BIO_REMAP_BIO"]],
+        ],
         ways: &[measured(programs![
             RawTracepoint block_bio_queue,
             RawTracepoint block_bio_remap,
@@ -293,6 +396,7 @@ pub const PROBES: &[Row] = &[
         probe: Probe::FlushEnd,
         sets: &[Flush],
         quantity: "latency of these bios",
+        layouts: &[BIO_FLAGS],
         ways: &[measured(programs![
             RawTracepoint block_bio_complete,
             RawTracepoint block_rq_complete,
@@ -303,6 +407,7 @@ pub const PROBES: &[Row] = &[
         probe: Probe::FlushIssues,
         sets: &[Flush],
         quantity: "device-level flushes; time of requests in queue and device",
+        layouts: &[DEV_OF_REQUEST, &[&["REQUEST_FLAGS", "RQ_ISSUE_RQ"]]],
         ways: &[measured(programs![
             RawTracepoint block_rq_issue,
             RawTracepoint block_rq_complete,
@@ -313,6 +418,7 @@ pub const PROBES: &[Row] = &[
         probe: Probe::GrantWaits,
         sets: &[Log],
         quantity: "waits for log reservation space",
+        layouts: &[DEV_OF_LOG],
         ways: &[measured(programs![
             RawTracepoint xfs_log_grant_sleep,
             RawTracepoint xfs_log_grant_wake,
@@ -323,6 +429,7 @@ pub const PROBES: &[Row] = &[
         probe: Probe::CommitOrder,
         sets: &[Log],
         quantity: "waits for an earlier checkpoint's record",
+        layouts: &[DEV_OF_LOG, &[&["CIL_LOG"]]],
         ways: &[
             measured(programs![
                 BtfTracepoint sched_switch,
@@ -341,6 +448,7 @@ pub const PROBES: &[Row] = &[
         probe: Probe::IclogSpace,
         sets: &[Log],
         quantity: "waits for an iclog",
+        layouts: &[DEV_OF_LOG],
         ways: &[
             measured(programs![
                 BtfTracepoint sched_switch,
@@ -359,6 +467,7 @@ pub const PROBES: &[Row] = &[
         probe: Probe::Ail,
         sets: &[Log],
         quantity: "what the AIL's pushes met",
+        layouts: &[DEV_OF_ITEM],
         ways: &[measured(programs![
             RawTracepoint xfs_ail_push,
             RawTracepoint xfs_ail_pinned,
@@ -371,6 +480,7 @@ pub const PROBES: &[Row] = &[
         probe: Probe::LoopWorkers,
         sets: &[Flush],
         quantity: "which loop device a worker serves",
+        layouts: &[LOOP_OF_WORK],
         ways: &[measured(programs![
             RawTracepoint workqueue_execute_start,
             RawTracepoint workqueue_execute_end,
@@ -391,6 +501,8 @@ pub trait Kernel {
     fn has_btf_function(&self, name: &str) -> bool;
     /// Whether kprobes can be attached.
     fn has_kprobes(&self) -> bool;
+    /// Whether the offset with this name is known.
+    fn has_offset(&self, global: &str) -> bool;
 }
 
 /// Why a program cannot be attached to a kernel; `None` if nothing speaks against it.
@@ -419,6 +531,32 @@ pub fn obstacle(program: &Program, kernel: &dyn Kernel) -> Option<String> {
     }
 }
 
+/// What a probe would have to know of this kernel's structures and does not; `None` if nothing.
+#[must_use]
+pub fn unknown_layout(row: &Row, kernel: &dyn Kernel) -> Option<String> {
+    let unknown = |list: &&[&'static str]| {
+        list.iter()
+            .copied()
+            .find(|global| !kernel.has_offset(global))
+    };
+    // The last form is the oldest, and only old kernels lack the types of modules.
+    let missing = row.layouts.iter().find_map(|layout| {
+        let mut missing = None;
+        for list in *layout {
+            missing = Some(unknown(list)?);
+        }
+        missing
+    })?;
+    let what = OFFSETS
+        .iter()
+        .find(|offset| offset.global == missing)
+        .map_or_else(|| missing.to_owned(), |offset| offset.source.to_string());
+    Some(format!(
+        "no BTF describes {what}: its module is not loaded, or the kernel was built without \
+         CONFIG_DEBUG_INFO_BTF_MODULES (5.11 and later can have it)"
+    ))
+}
+
 /// The ways that a kernel leaves open, in order of preference, and why others are not.
 #[must_use]
 pub fn open_ways(row: &Row, kernel: &dyn Kernel) -> (Vec<&'static Way>, Vec<String>) {
@@ -435,10 +573,16 @@ pub fn open_ways(row: &Row, kernel: &dyn Kernel) -> (Vec<&'static Way>, Vec<Stri
         }
     }
     obstacles.dedup();
+    if !open.is_empty()
+        && let Some(unknown) = unknown_layout(row, kernel)
+    {
+        return (Vec::new(), vec![unknown]);
+    }
     (open, obstacles)
 }
 
 #[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "a failed test may panic")]
 mod tests {
     use super::*;
     use std::collections::BTreeSet;
@@ -449,5 +593,71 @@ mod tests {
         let unique: BTreeSet<_> = rows.iter().copied().collect();
         assert_eq!(rows.len(), unique.len());
         assert_eq!(unique, Probe::ALL.iter().copied().collect());
+    }
+
+    #[test]
+    fn layouts_name_offsets() {
+        let lists = PROBES.iter().flat_map(|row| row.layouts).copied().flatten();
+        for name in lists.copied().flatten() {
+            assert!(
+                OFFSETS.iter().any(|offset| offset.global == *name),
+                "{name}"
+            );
+        }
+    }
+
+    /// A kernel with everything but what is described in the BTF of modules.
+    struct WithoutModuleTypes;
+
+    impl Kernel for WithoutModuleTypes {
+        fn has_event(&self, _: &str) -> bool {
+            true
+        }
+        fn has_btf_event(&self, _: &str) -> bool {
+            true
+        }
+        fn has_function(&self, _: &str) -> bool {
+            true
+        }
+        fn has_btf_function(&self, _: &str) -> bool {
+            true
+        }
+        fn has_kprobes(&self) -> bool {
+            true
+        }
+        fn has_offset(&self, global: &str) -> bool {
+            const OF_MODULES: [&str; 9] = [
+                "MOUNT", "LOG", "ICLOG", "CIL", "CTX", "TRANS", "XINODE", "ITEM", "LOOP",
+            ];
+            let of = global.split('_').next().unwrap_or_default();
+            !OF_MODULES.contains(&of)
+        }
+    }
+
+    #[test]
+    fn without_the_types_of_modules_only_the_block_layer_is_measured() {
+        let open: Vec<_> = PROBES
+            .iter()
+            .filter(|row| !open_ways(row, &WithoutModuleTypes).0.is_empty())
+            .map(|row| row.probe)
+            .collect();
+        assert_eq!(
+            open,
+            [
+                Probe::Descendants,
+                Probe::FlushRequests,
+                Probe::FlushEnd,
+                Probe::FlushIssues
+            ]
+        );
+        let commits = PROBES.iter().find(|row| row.probe == Probe::Commits);
+        let (_, why) = open_ways(commits.unwrap(), &WithoutModuleTypes);
+        assert_eq!(
+            why,
+            [
+                "no BTF describes xfs_trans.t_mountp: its module is not loaded, or the kernel was \
+                 built without CONFIG_DEBUG_INFO_BTF_MODULES (5.11 and later can have it)"
+            ]
+        );
     }
 }

@@ -6,8 +6,9 @@
 use crate::device::disk;
 use crate::force::outermost;
 use crate::kernel::{
-    BDEV_DEV, BDEV_DISK, BIO_BDEV, BIO_OPF, BIO_PRIVATE, BIO_QUEUE_BIO, BIO_REMAP_BIO, BIO_SIZE,
-    ICLOG_BIO, REQ_FUA_BIT, REQ_PREFLUSH_BIT, argument, container, dev_of_disk, pointer, read,
+    BDEV_DEV, BDEV_DISK, BIO_BDEV, BIO_DISK, BIO_OPF, BIO_PRIVATE, BIO_QUEUE_BIO, BIO_REMAP_BIO,
+    BIO_SIZE, ICLOG_BIO, REQ_FUA_BIT, REQ_PREFLUSH_BIT, argument, container, dev_of_disk, pointer,
+    read,
 };
 use crate::maps::{BIOS, DEVICES, FLUSH_STACKS, ICLOGS, armed};
 use crate::stat::{add, emit, key, lose_update, now, process, record};
@@ -88,9 +89,7 @@ pub fn block_bio_queue(ctx: RawTracePointContext) -> i32 {
 fn queued(ctx: &RawTracePointContext, bio: u64) -> Option<()> {
     let state = armed()?;
     let flags = flush_flags(bio)?;
-    let bdev = pointer(bio, &BIO_BDEV)?;
-    let dev: u32 = read(bdev, &BDEV_DEV)?;
-    let whole = dev_of_disk(pointer(bdev, &BDEV_DISK)?)?;
+    let (dev, whole) = sent_to(bio)?;
     let iclog = iclog_cause(bio);
     // SAFETY: user space replaces entries whole.
     let scope = unsafe { DEVICES.get(dev) }.copied();
@@ -114,7 +113,7 @@ fn queued(ctx: &RawTracePointContext, bio: u64) -> Option<()> {
     } else if passed_on && task.flush_dev == task.remapped_from {
         task.flush_cause
     } else {
-        explain(groups, scope.flags, flags) as u32
+        explain(groups, scope.flags, flags, bytes) as u32
     };
     let via = if passed_on {
         task.remapped_from
@@ -194,6 +193,23 @@ fn queued(ctx: &RawTracePointContext, bio: u64) -> Option<()> {
         .ok()
 }
 
+/// `dev_t` of what a bio was sent to, and of its whole disk.
+///
+/// Before 5.12 a bio had a disk, and by the time it was queued it had been remapped to it from its
+/// partition. Partitions share their disk's major number, stacked devices have one of their own.
+#[inline(always)]
+fn sent_to(bio: u64) -> Option<(u32, u32)> {
+    if let Some(bdev) = pointer(bio, &BIO_BDEV) {
+        let whole = dev_of_disk(pointer(bdev, &BDEV_DISK)?)?;
+        return Some((read(bdev, &BDEV_DEV)?, whole));
+    }
+    let whole = dev_of_disk(pointer(bio, &BIO_DISK)?)?;
+    let dev = task::known()
+        .filter(|task| task.remapped_bio == bio && task.remapped_from >> 20 == whole >> 20)
+        .map_or(whole, |task| task.remapped_from);
+    Some((dev, whole))
+}
+
 /// The cause of the iclog that a bio writes: its own bio, or the half of it that was split off at
 /// the end of the log.
 #[inline(always)]
@@ -204,13 +220,18 @@ fn iclog_cause(bio: u64) -> Option<u32> {
     cause(bio).or_else(|| cause(pointer(bio, &BIO_PRIVATE)?))
 }
 
-/// Why a bio that is no iclog write flushes, from the groups in its stack.
+/// Why a bio flushes of whose iclog nothing is known, from the groups in its stack.
 #[inline(always)]
-fn explain(groups: u64, scope: u32, flags: u32) -> Cause {
+fn explain(groups: u64, scope: u32, flags: u32, bytes: u32) -> Cause {
     const FUA: u32 = 2;
     let has = |group: Group| groups & group.bit() != 0;
-    if has(Group::IclogRelease) {
+    if has(Group::IclogRelease) && bytes == 0 {
         Cause::ExternalLog
+    } else if has(Group::IclogRelease) && has(Group::CilPush) {
+        Cause::IclogWrite
+    } else if has(Group::IclogRelease) {
+        // An iclog, on a kernel without tracepoints for them (before 5.14).
+        outermost(groups)
     } else if has(Group::Gc) {
         Cause::Gc
     } else if has(Group::Unmount) || has(Group::Freeze) || has(Group::Remount) {

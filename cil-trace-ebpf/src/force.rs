@@ -37,8 +37,18 @@ fn started(ctx: &RawTracePointContext) -> Option<()> {
     }
     task.ail_push = 0;
     task.sleep &= !Task::SLEEP_FORCE;
-    let from_fsync = caller & (Group::Fsync.bit() | Group::DirFsync.bit()) != 0
-        || (caller == 0 && fsync::tail_calls(task));
+    let fsync = Group::Fsync.bit() | Group::DirFsync.bit();
+    let groups = if caller & fsync != 0 {
+        caller
+    } else {
+        caller
+            | stack::capture(Probe::Forces, ctx)
+                .map_or(0, |frames| stack::groups_in(frames, state.ranges))
+    };
+    let hidden = caller == 0 || caller == Group::ReturnProbe.bit();
+    // A transaction inside an fsync may force the log too; the fsync has not done so by that.
+    let from_fsync = groups & fsync != 0 && groups & Group::TransCommit.bit() == 0
+        || hidden && fsync::tail_calls(task);
     let cause = if from_fsync && task.fsync.start != 0 {
         fsync::forces_log(task);
         if task.fsync.kind == FsyncKind::OSync as u32 {
@@ -47,9 +57,7 @@ fn started(ctx: &RawTracePointContext) -> Option<()> {
             Cause::LogForceFsync
         }
     } else {
-        let outer = stack::capture(Probe::Forces, ctx)
-            .map_or(0, |frames| stack::groups_in(frames, state.ranges));
-        outermost(outer | caller)
+        outermost(groups)
     };
     task.force = Force {
         start: now(),
@@ -75,7 +83,11 @@ pub fn outermost(groups: u64) -> Cause {
         Cause::LogForceWorker
     } else if has(Group::Write) && has(Group::Fsync) {
         Cause::ODsync
-    } else if has(Group::Fsync) || has(Group::DirFsync) {
+    } else if has(Group::Fsync)
+        || has(Group::DirFsync)
+        || has(Group::Fdatasync)
+        || has(Group::FsyncCall)
+    {
         Cause::LogForceFsync
     } else if has(Group::SyncFs) {
         Cause::LogForceSync

@@ -5,20 +5,30 @@
 //! them: in a force that of `xlog_wait_on_iclog`, in an fsync that of the force, of the empty flush,
 //! or of the data's writeback.
 
-use crate::kernel::{SCHED_SWITCH_ARGS, TASK_PID, TASK_STATE, read};
+use crate::kernel::{
+    HELPER_PT_REGS, SCHED_SWITCH_ARGS, TASK_PID, TASK_STACK, TASK_STATE, pointer, read,
+};
 use crate::maps::{TASKS, armed};
 use crate::stat::now;
 use crate::task::{self, Task};
 use crate::{force, fsync};
-use aya_ebpf::helpers::generated::{bpf_get_current_task_btf, bpf_task_pt_regs};
+use aya_ebpf::helpers::bpf_probe_read_kernel;
+use aya_ebpf::helpers::generated::{
+    bpf_get_current_task, bpf_get_current_task_btf, bpf_task_pt_regs,
+};
 use aya_ebpf::macros::btf_tracepoint;
 use aya_ebpf::programs::BtfTracePointContext;
+use cil_trace_common::offset::ABSENT;
 use cil_trace_common::scope::State;
 
 /// `TASK_UNINTERRUPTIBLE` without `TASK_WAKEKILL`, `TASK_NOLOAD` and the like (linux/sched.h).
 const TASK_UNINTERRUPTIBLE: u32 = 2;
 /// Byte offset of `orig_ax` in x86-64's `struct pt_regs` (asm/ptrace.h).
-const ORIG_AX: usize = 15 * 8;
+const ORIG_AX: u64 = 15 * 8;
+/// Bytes of x86-64's `struct pt_regs` before it grew with 6.9.
+const PT_REGS_SIZE: u64 = 21 * 8;
+/// Bytes of a kernel stack on x86-64 (asm/page_64_types.h, without KASAN).
+const THREAD_SIZE: u64 = 16 << 10;
 
 /// By BTF, because it is the most frequent event of all: members are read without a helper.
 #[btf_tracepoint(function = "sched_switch")]
@@ -93,10 +103,21 @@ fn enters(ctx: &BtfTracePointContext) -> Option<()> {
 /// Number of the system call that the current task is in; of a kernel thread, a constant.
 #[inline(always)]
 pub fn current_syscall() -> u64 {
-    // SAFETY: the helpers return the current task and its saved user registers; the verifier knows
-    // their type and size and lets the program read them.
-    unsafe {
-        let registers = bpf_task_pt_regs(bpf_get_current_task_btf()) as *const u8;
-        aya_ebpf::helpers::bpf_probe_read_kernel(registers.add(ORIG_AX).cast()).unwrap_or(0)
-    }
+    read_syscall().unwrap_or(0)
+}
+
+/// The helper for the registers came with 5.15; before, they are where asm/processor.h's
+/// `task_pt_regs` has them, at the end of the stack.
+#[inline(always)]
+fn read_syscall() -> Option<u64> {
+    let registers = if HELPER_PT_REGS.load() == ABSENT {
+        // SAFETY: the helper has no precondition.
+        let task = unsafe { bpf_get_current_task() };
+        pointer(task, &TASK_STACK)? + THREAD_SIZE - PT_REGS_SIZE
+    } else {
+        // SAFETY: the first helper returns what the second expects.
+        unsafe { bpf_task_pt_regs(bpf_get_current_task_btf()) as u64 }
+    };
+    // SAFETY: bpf_probe_read_kernel checks the address.
+    unsafe { bpf_probe_read_kernel((registers + ORIG_AX) as *const u64) }.ok()
 }

@@ -16,6 +16,7 @@ mod style;
 mod tally;
 mod test;
 mod toolchain;
+mod vm;
 mod workload;
 
 use anyhow::Result;
@@ -44,6 +45,8 @@ enum Command {
     },
     /// Record a benchmark on a scratch XFS, print the report, leave recording and pictures in demo/
     Demo,
+    /// Boot a Debian kernel in QEMU with the tool inside and run a command on an XFS there
+    Vm(vm::Options),
     /// Measure start-up time, memory and slow-down
     Bench,
     /// The demo's own workload: create, write, fsync and unlink in DIR
@@ -74,6 +77,7 @@ fn run(command: Command) -> Result<ExitCode> {
         Command::Build => build::release().map(|_| ExitCode::SUCCESS),
         Command::Test { levels } => test::run(&levels),
         Command::Demo => demo::run().map(|()| ExitCode::SUCCESS),
+        Command::Vm(options) => vm::run(&options),
         Command::Bench => bench::run().map(|()| ExitCode::SUCCESS),
         Command::Workload { dir, seconds } => {
             workload::run(&dir, seconds).map(|()| ExitCode::SUCCESS)

@@ -23,6 +23,18 @@ pub const RUN: &[&str] = &[
     "xfsprogs",
 ];
 
+/// What the virtual machines are made of.
+pub const VM: &[&str] = &[
+    "busybox-static",
+    "cpio",
+    "dbench",
+    "debian-archive-keyring",
+    "kmod",
+    "qemu-system-x86",
+    "xfsprogs",
+    "xz-utils",
+];
+
 /// apt-get update fails now and then on a busy mirror.
 const UPDATE_ATTEMPTS: u32 = 3;
 

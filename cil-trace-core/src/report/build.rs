@@ -143,7 +143,8 @@ fn loss(model: &Model) -> Loss {
             LossCause::RingBufferFull
             | LossCause::MapFull
             | LossCause::MapBusy
-            | LossCause::ReadFailed => &mut loss.total,
+            | LossCause::ReadFailed
+            | LossCause::Preempted => &mut loss.total,
             LossCause::Unpaired => &mut loss.unpaired,
             LossCause::StackLost => &mut loss.stacks_lost,
         };

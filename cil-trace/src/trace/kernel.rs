@@ -74,4 +74,8 @@ impl Kernel for RunningKernel {
     fn has_kprobes(&self) -> bool {
         self.kprobes
     }
+
+    fn has_offset(&self, global: &str) -> bool {
+        self.offsets.get(global).is_some()
+    }
 }

@@ -8,9 +8,11 @@ use aya::{Btf, Ebpf, EbpfLoader, include_bytes_aligned};
 use cil_trace_common::function::Group;
 use cil_trace_common::probe::Probe;
 use cil_trace_common::scope::State;
-use cil_trace_core::probes::{Otherwise, PROBES, Program, Row, Set, open_ways};
+use cil_trace_core::probes::{Otherwise, PROBES, Program, Row, Set, open_ways, unknown_layout};
 use cil_trace_core::session::{Outcome, ProbeOutcome};
 use std::collections::BTreeSet;
+use std::fs;
+use std::os::fd::{AsFd as _, AsRawFd as _};
 
 static OBJECT: &[u8] = include_bytes_aligned!(concat!(env!("OUT_DIR"), "/cil-trace-ebpf"));
 
@@ -127,6 +129,26 @@ impl Tracer {
             })
             .collect()
     }
+
+    /// Runs that the kernel has left out so far, each with the first probe that its program serves.
+    /// Kernels before 5.12 do not count them.
+    pub fn runs_left_out(&self) -> impl Iterator<Item = (Probe, u64)> + '_ {
+        self.programs.iter().filter_map(|name| {
+            let fd = self.ebpf.program(name)?.fd().ok()?.as_fd().as_raw_fd();
+            let info = fs::read_to_string(format!("/proc/self/fdinfo/{fd}")).ok()?;
+            let runs = info
+                .lines()
+                .find_map(|line| line.strip_prefix("recursion_misses:"))?
+                .trim()
+                .parse()
+                .ok()?;
+            let row = PROBES.iter().find(|row| {
+                let programs = row.ways.iter().flat_map(|way| way.programs);
+                programs.into_iter().any(|program| program.name == *name)
+            })?;
+            Some((row.probe, runs))
+        })
+    }
 }
 
 struct Attacher<'a> {
@@ -169,7 +191,10 @@ impl Attacher<'_> {
                 probe,
                 outcome: Outcome::Skipped,
                 how: String::new(),
-                reason: format!("{why}: {reason}"),
+                reason: match unknown_layout(row, kernel) {
+                    Some(unknown) => unknown,
+                    None => format!("{why}: {reason}"),
+                },
             },
         }
     }

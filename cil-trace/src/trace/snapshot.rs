@@ -16,7 +16,7 @@ use cil_trace_core::histogram::Histogram;
 use cil_trace_core::sample::Sampler;
 use cil_trace_core::series::Series;
 use cil_trace_core::tick::{Loss, ProcessRow, Stack, StackCount, Tick};
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 /// Reads ticks, one after another.
 pub struct Reader {
@@ -25,6 +25,7 @@ pub struct Reader {
     processes: HashMap<u32, Process>,
     ended: HashMap<u32, Process>,
     losses: HashMap<u32, u64>,
+    left_out: HashMap<Probe, u64>,
     stacks: HashSet<u32>,
     flush_stacks: HashMap<Key, u64>,
     sampler: Sampler,
@@ -44,6 +45,7 @@ impl Reader {
             processes: HashMap::new(),
             ended: HashMap::new(),
             losses: HashMap::new(),
+            left_out: HashMap::new(),
             stacks: HashSet::new(),
             flush_stacks: HashMap::new(),
             // What the uniform sample draws must not follow a pattern of the workload, no more.
@@ -74,6 +76,7 @@ impl Reader {
     ///
     /// If a map cannot be read.
     pub fn tick(&mut self, tracer: &mut Tracer, symbols: &Kallsyms, end_ns: u64) -> Result<Tick> {
+        let left_out = self.left_out(tracer);
         let maps = &mut tracer.maps;
         self.drain(maps);
         let (events, events_seen) = self.sampler.take();
@@ -86,7 +89,7 @@ impl Reader {
             events,
             events_seen,
             processes: self.processes(maps)?,
-            losses: self.losses(maps)?,
+            losses: [self.losses(maps)?, left_out].concat(),
             flush_stacks: self.flush_stacks(maps)?,
             stacks: self.stacks(maps, symbols)?,
             devices: Vec::new(),
@@ -190,6 +193,27 @@ impl Reader {
             }
         }
         Ok(changed)
+    }
+
+    /// Losses that the kernel counts itself.
+    fn left_out(&mut self, tracer: &Tracer) -> Vec<Loss> {
+        let cause = LossCause::Preempted;
+        let mut by_probe = BTreeMap::new();
+        for (probe, runs) in tracer.runs_left_out() {
+            *by_probe.entry(probe).or_insert(0) += runs;
+        }
+        by_probe
+            .into_iter()
+            .filter_map(|(probe, now)| {
+                let before = self.left_out.insert(probe, now);
+                let count = now - before.unwrap_or(0);
+                (count != 0).then_some(Loss {
+                    probe,
+                    cause,
+                    count,
+                })
+            })
+            .collect()
     }
 
     fn flush_stacks(&mut self, maps: &Maps) -> Result<Vec<StackCount>> {

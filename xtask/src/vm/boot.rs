@@ -1,0 +1,114 @@
+//! One run of QEMU: two disks, a console, a time limit.
+
+use super::fetch::Image;
+use crate::command::{command, output, shown};
+use crate::interrupt;
+use anyhow::{Context, Result, bail};
+use std::fs::{self, File};
+use std::path::Path;
+use std::process::Stdio;
+use tempfile::NamedTempFile;
+
+/// Sparse, so that it takes what is written.
+const XFS_BYTES: u64 = 4 << 30;
+/// Likewise; what the guest can leave in /out.
+const RESULT_BYTES: u64 = 1 << 30;
+/// Emulation, as hardware virtualisation is rare inside of virtual machines.
+const MACHINE: &[&str] = &[
+    "-accel",
+    "tcg,thread=multi",
+    "-cpu",
+    "max",
+    "-smp",
+    "2",
+    "-m",
+    "1500",
+    "-nodefaults",
+    "-no-reboot",
+    "-display",
+    "none",
+];
+/// A panic ends the machine at once.
+const KERNEL_LINE: &str = "console=ttyS0 quiet loglevel=4 panic=-1";
+/// Lines of the console that an error shows.
+const CONSOLE_LINES: usize = 15;
+/// Exit status of timeout(1) when it had to end the program.
+const TIMED_OUT: i32 = 124;
+
+/// Boots, and gives the command's exit status; `results` then holds what the guest left in /out,
+/// and the console's log.
+///
+/// # Errors
+/// QEMU failed, the time was over, or the guest ended without running the command.
+pub fn run(image: &Image, initramfs: &Path, results: &Path, limit: u32) -> Result<u8> {
+    let console = results.join("console");
+    let (xfs, left) = (disk(XFS_BYTES)?, disk(RESULT_BYTES)?);
+    let mut qemu = command(
+        "timeout",
+        &["--kill-after=10", &limit.to_string(), "qemu-system-x86_64"],
+    );
+    qemu.args(MACHINE)
+        .arg("-kernel")
+        .arg(&image.vmlinuz)
+        .arg("-initrd")
+        .arg(initramfs)
+        .args(["-append", KERNEL_LINE])
+        .arg("-serial")
+        .arg(format!("file:{}", console.display()));
+    for disk in [&xfs, &left] {
+        // No write of this machine's waits for its disk; what the guest sees is a write-back cache.
+        qemu.arg("-drive").arg(format!(
+            "file={},format=raw,if=virtio,cache=unsafe",
+            disk.path().display()
+        ));
+    }
+    eprintln!("$ {}", shown(&qemu));
+    let mut child = qemu
+        .stdin(Stdio::null())
+        .spawn()
+        .context("cannot start timeout(1)")?;
+    let ended = interrupt::while_running(child.id(), || child.wait())?;
+    interrupt::check()?;
+    // An empty disk is no archive: then the guest did not get that far.
+    output(
+        command("tar", &["--extract", "--file"])
+            .arg(left.path())
+            .arg("--directory")
+            .arg(results),
+    )
+    .ok();
+    if ended.code() == Some(TIMED_OUT) {
+        bail!("not done within {limit} s (--limit){}", tail(&console));
+    }
+    if !ended.success() {
+        bail!("QEMU failed: {ended}{}", tail(&console));
+    }
+    let status = fs::read_to_string(results.join("status"))
+        .ok()
+        .and_then(|text| text.trim().parse().ok());
+    status.with_context(|| {
+        format!(
+            "the guest ended without running the command{}",
+            tail(&console)
+        )
+    })
+}
+
+fn disk(bytes: u64) -> Result<NamedTempFile> {
+    let disk = NamedTempFile::with_prefix("cil-trace-vm-")?;
+    File::set_len(disk.as_file(), bytes)?;
+    Ok(disk)
+}
+
+/// Where the console's log is, and its end.
+fn tail(console: &Path) -> String {
+    let log = fs::read(console).unwrap_or_default();
+    let log = String::from_utf8_lossy(&log);
+    let lines: Vec<_> = log.lines().collect();
+    let from = lines.len().saturating_sub(CONSOLE_LINES);
+    format!(
+        "; the end of its console, {}:\n{}",
+        console.display(),
+        lines[from..].join("\n")
+    )
+}
