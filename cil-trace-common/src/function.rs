@@ -93,4 +93,20 @@ groups! {
         ["arch_rethook_trampoline", "__kretprobe_trampoline", "kretprobe_trampoline"];
     /// fsync(2); below it a directory's fsync, which forces the log by a tail call, does not show.
     FsyncCall = 17 => "fsync-call", ["__x64_sys_fsync", "__ia32_sys_fsync", "__arm64_sys_fsync"];
+    /// Changes of a file that end with a log force when it was opened with `O_SYNC` or `O_DSYNC`.
+    SyncedChange = 18 => "synced-change", [
+        "xfs_log_force_inode", "xfs_file_fallocate", "__xfs_file_fallocate", "xfs_file_remap_range",
+    ];
+}
+
+impl Group {
+    /// Groups whose functions are XFS's own.
+    pub const OF_XFS: u64 = Self::Fsync.bit()
+        | Self::DirFsync.bit()
+        | Self::SyncFs.bit()
+        | Self::TransCommit.bit()
+        | Self::LogWorker.bit()
+        | Self::CilPush.bit()
+        | Self::IclogRelease.bit()
+        | Self::Gc.bit();
 }

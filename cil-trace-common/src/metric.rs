@@ -104,8 +104,10 @@ metrics! {
     FsyncLatency = 51 => "fsync_latency", Histogram, "ns", Fsync;
     /// fsyncs inside which the log was forced.
     FsyncForced = 52 => "fsync_forced_log", Counter, "1", Fsync;
-    /// fsyncs that flushed the device's cache and did not force the log.
-    FsyncFlushedOnly = 53 => "fsync_flushed_only", Counter, "1", Fsync;
+    /// fsyncs inside which an empty flush was requested.
+    FsyncFlushed = 53 => "fsync_flushed", Counter, "1", Fsync;
+    /// fsyncs inside which both happened.
+    FsyncForcedAndFlushed = 54 => "fsync_forced_and_flushed", Counter, "1", Fsync;
 
     /// Bios with PREFLUSH or FUA by the device they were sent to, cause, and device above.
     FlushRequested = 60 => "flush_requested", Counter, "1", Cause;

@@ -115,6 +115,10 @@ macro_rules! for_each_offset {
             QUEUE_DISK: Member("request_queue", ["disk"]);
             TASK_PID: Member("task_struct", ["pid"]);
             TASK_TGID: Member("task_struct", ["tgid"]);
+            TASK_COMM: Member("task_struct", ["comm"]);
+            TASK_GROUP_LEADER: Member("task_struct", ["group_leader"]);
+            TASK_SIGNAL: Member("task_struct", ["signal"]);
+            SIGNAL_LIVE: Member("signal_struct", ["live"]);
             TASK_STATE: Member("task_struct", ["__state", "state"]);
             TASK_STACK: Member("task_struct", ["stack"]);
             HELPER_PT_REGS: Enumerator("bpf_func_id", "BPF_FUNC_task_pt_regs");

@@ -1,5 +1,7 @@
 //! What user space tells the kernel side about devices.
 
+use crate::probe::Probe;
+
 /// What is known of a device number. Key of the device map: the kernel's `dev_t`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 #[repr(C)]
@@ -35,6 +37,8 @@ pub struct State {
     pub ends: u32,
     /// Not used.
     pub reserved: u32,
+    /// Bit by number of [`Probe`]: what is measured or approximated.
+    pub probes: u64,
     /// Address of `xlog_cil_push_work`, or 0.
     pub push_work: u64,
     /// Address of `loop_rootcg_workfn`, or 0.
@@ -44,6 +48,20 @@ pub struct State {
 }
 
 impl State {
+    /// Whether a probe is measured or approximated.
+    #[must_use]
+    #[inline(always)]
+    pub const fn measures(&self, probe: Probe) -> bool {
+        self.probes & Self::bit(probe) != 0
+    }
+
+    /// The bit of a probe in [`State::probes`].
+    #[must_use]
+    #[inline(always)]
+    pub const fn bit(probe: Probe) -> u64 {
+        1 << probe as u64
+    }
+
     /// The end of a log force is seen by a function's return.
     pub const FORCE_END: u32 = 1;
     /// The end of an fsync is seen by a function's return.

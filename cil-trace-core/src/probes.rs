@@ -249,9 +249,10 @@ pub const PROBES: &[Row] = &[
         probe: Probe::Descendants,
         sets: &[Log, Flush],
         quantity: "which processes descend from the command",
-        layouts: &[&[&["TASK_PID", "TASK_TGID"]]],
+        layouts: &[&[&["TASK_PID", "TASK_TGID", "TASK_SIGNAL", "SIGNAL_LIVE"]]],
         ways: &[measured(programs![
             RawTracepoint sched_process_fork,
+            RawTracepoint sched_process_exec,
             RawTracepoint sched_process_exit,
         ])],
         otherwise: Skipped(NO_EVENT),

@@ -188,7 +188,8 @@ pub struct ProgramCost {
 pub struct XfsStats {
     /// Bare device name.
     pub device: String,
-    /// The file's text at the window's start; empty if it could not be read.
+    /// The file's text at the window's start; empty if the filesystem was mounted since, when its
+    /// counters began at 0. Of one that was mounted again, the last mount counts.
     pub start: String,
     /// The last text that could be read; the filesystem may have been unmounted since.
     pub end: String,

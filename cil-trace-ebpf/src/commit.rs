@@ -7,8 +7,8 @@ use crate::kernel::{
 };
 use crate::maps::{CHECKPOINTS, armed};
 use crate::push::Checkpoint;
-use crate::stat::{EEXIST, add, atomic_add, count, key, lose_update, now, process, record};
-use crate::task;
+use crate::stat::{EEXIST, add, atomic_add, count, key, lose_update, now, record, waited};
+use crate::{force, task};
 use aya_ebpf::bindings::BPF_NOEXIST;
 use aya_ebpf::macros::raw_tracepoint;
 use aya_ebpf::programs::RawTracePointContext;
@@ -28,7 +28,7 @@ fn start(ctx: &RawTracePointContext) -> Option<()> {
     armed()?;
     let task = task::current(Probe::Commits)?;
     // A commit begins outside any force: what is left of one is over.
-    task.force.start = 0;
+    force::forget(task);
     task.commit.mount = pointer(ctx.arg(0), &TRANS_MOUNT)?;
     task.commit.start = now();
     task.commit.inserted = 0;
@@ -126,7 +126,7 @@ fn end() -> Option<()> {
         let wait = now - commit.throttled;
         add(Probe::Throttle, &key(Metric::CommitThrottle, dev, 0), wait);
         record(Probe::Throttle, &key(Metric::ThrottleWait, dev, 0), wait);
-        process(Probe::Throttle, task, |process| process.log_wait_ns += wait);
+        waited(Probe::Throttle, task, wait);
     }
     Some(())
 }

@@ -33,14 +33,22 @@ pub struct Disk {
     pub flushed: u64,
     /// Device-level flushes under way.
     pub flushing: u64,
-    /// The bio whose PREFLUSH waits for a device-level flush: where it was sent.
-    pub waiting_dev: u32,
-    /// See `waiting_dev`.
-    pub waiting_cause: u32,
-    /// See `waiting_dev`.
-    pub waiting_via: u32,
+    /// The bio whose PREFLUSH waits for a device-level flush; its `dev` is 0 for none.
+    pub waiting: Waiting,
+}
+
+/// A bio whose PREFLUSH waits for a device-level flush.
+#[derive(Clone, Copy)]
+#[repr(C)]
+pub struct Waiting {
+    /// Where it was sent.
+    pub dev: u32,
+    /// Why.
+    pub cause: u32,
+    /// The device above, or 0.
+    pub via: u32,
     /// Id of its stack if nothing explains it, or 0.
-    pub waiting_stack: u32,
+    pub stack: u32,
 }
 
 /// A request under way.
@@ -65,18 +73,20 @@ pub fn filesystem_in_scope(dev: u32) -> Option<u32> {
     (scope.flags & Scope::XFS != 0).then_some(dev)
 }
 
-/// The entry of a whole disk, made if need be.
+/// The entry of a whole disk, made if need be. CPUs change it side by side.
 #[inline(always)]
-pub fn disk(dev: u32) -> Option<&'static mut Disk> {
+fn disk(dev: u32) -> Option<*mut Disk> {
     if DISKS.get_ptr(dev).is_none() {
         let new = Disk {
             written: 0,
             flushed: 0,
             flushing: 0,
-            waiting_dev: 0,
-            waiting_cause: 0,
-            waiting_via: 0,
-            waiting_stack: 0,
+            waiting: Waiting {
+                dev: 0,
+                cause: 0,
+                via: 0,
+                stack: 0,
+            },
         };
         if let Err(error) = DISKS.insert(dev, new, u64::from(BPF_NOEXIST))
             && error != EEXIST
@@ -84,8 +94,7 @@ pub fn disk(dev: u32) -> Option<&'static mut Disk> {
             lose_update(PROBE, error);
         }
     }
-    // SAFETY: plain words, of which a racing writer's value is as good as ours.
-    DISKS.get_ptr_mut(dev).map(|disk| unsafe { &mut *disk })
+    DISKS.get_ptr_mut(dev)
 }
 
 /// `dev_t` of a request's disk, if that is in scope. The disk moved from the request to its queue
@@ -136,24 +145,47 @@ fn issued(request: u64) -> Option<()> {
 fn flush_issued(dev: u32, now: u64) -> Option<()> {
     count(PROBE, Metric::FlushIssued, dev, 0);
     let disk = disk(dev)?;
-    let empty = disk.flushed != 0 && disk.written < disk.flushed;
-    disk.flushed = now;
-    atomic_add(&raw mut disk.flushing, 1);
+    // SAFETY: a map value that outlives the program. Of two CPUs that write a word at once, either
+    // value is right; flushes of one disk start one after another (blk_kick_flush).
+    let (empty, waiting) = unsafe {
+        let empty = (*disk).flushed != 0 && (*disk).written < (*disk).flushed;
+        let waiting = (*disk).waiting;
+        (*disk).flushed = now;
+        (*disk).waiting.dev = 0;
+        atomic_add(&raw mut (*disk).flushing, 1);
+        (empty, waiting)
+    };
     if empty {
         count(PROBE, Metric::FlushIssuedEmpty, dev, 0);
-        if disk.waiting_dev != 0 {
+        if waiting.dev != 0 {
             let row = Key {
                 metric: Metric::FlushEmpty as u16,
-                label: disk.waiting_cause as u16,
-                dev: disk.waiting_dev,
-                via: disk.waiting_via,
-                stack: disk.waiting_stack,
+                label: waiting.cause as u16,
+                dev: waiting.dev,
+                via: waiting.via,
+                stack: waiting.stack,
             };
             add(PROBE, &row, 1);
         }
     }
-    disk.waiting_dev = 0;
     Some(())
+}
+
+/// A bio's PREFLUSH waits for the next device-level flush of this disk.
+#[inline(always)]
+pub fn waits(whole: u32, bio: Waiting) {
+    if let Some(disk) = disk(whole) {
+        // SAFETY: a map value that outlives the program; of two bios at once, either may stand for
+        // the flush that serves both.
+        unsafe { (*disk).waiting = bio };
+    }
+}
+
+/// Whether a device-level flush of this disk is under way.
+#[inline(always)]
+pub fn is_flushing(dev: u32) -> bool {
+    // SAFETY: a map value that outlives the program.
+    disk(dev).is_some_and(|disk| unsafe { (*disk).flushing != 0 })
 }
 
 #[raw_tracepoint(tracepoint = "block_rq_complete")]
@@ -169,7 +201,8 @@ fn completed(request: u64, bytes: u32) -> Option<()> {
     let op = flags & REQ_OP_MASK;
     let durable = flags & (1 << REQ_FUA_BIT.load()) != 0;
     if bytes > 0 && !durable && (op == REQ_OP_WRITE || op == REQ_OP_WRITE_ZEROES) {
-        disk(dev)?.written = now();
+        // SAFETY: a map value that outlives the program.
+        unsafe { (*disk(dev)?).written = now() };
     }
     if bytes == 0 || durable {
         flush::completed(read(request, &REQUEST_BIO)?, bytes);
@@ -180,7 +213,8 @@ fn completed(request: u64, bytes: u32) -> Option<()> {
     let _ = REQUESTS.remove(request);
     record(PROBE, &key(Metric::DeviceTime, dev, 0), now() - at);
     if flush != 0 {
-        atomic_add(&raw mut disk(dev)?.flushing, u64::MAX);
+        // SAFETY: as above; the address is taken, nothing is read.
+        atomic_add(unsafe { &raw mut (*disk(dev)?).flushing }, u64::MAX);
     }
     Some(())
 }

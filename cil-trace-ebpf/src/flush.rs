@@ -3,7 +3,7 @@
 //! Counted when the bio is queued, because a device-level flush is issued from elsewhere and may
 //! serve several bios. Never by sector, never at issue time.
 
-use crate::device::disk;
+use crate::device::{self, Waiting};
 use crate::force::outermost;
 use crate::kernel::{
     BDEV_DEV, BDEV_DISK, BIO_BDEV, BIO_DISK, BIO_OPF, BIO_PRIVATE, BIO_QUEUE_BIO, BIO_REMAP_BIO,
@@ -11,15 +11,15 @@ use crate::kernel::{
     read,
 };
 use crate::maps::{BIOS, DEVICES, FLUSH_STACKS, ICLOGS, armed};
-use crate::stat::{add, emit, key, lose_update, now, process, record};
-use crate::task::{self, Task};
+use crate::stat::{add, add_in, atomic_add, emit, event, key, lose_update, now, process, record};
+use crate::task::{self, Task, Who};
 use crate::{fsync, stack};
 use aya_ebpf::bindings::BPF_NOEXIST;
 use aya_ebpf::macros::raw_tracepoint;
 use aya_ebpf::programs::RawTracePointContext;
 use aya_log_ebpf::debug;
 use cil_trace_common::cause::Cause;
-use cil_trace_common::event::{Event, EventKind};
+use cil_trace_common::event::EventKind;
 use cil_trace_common::function::Group;
 use cil_trace_common::key::Key;
 use cil_trace_common::metric::Metric;
@@ -44,21 +44,19 @@ pub struct Bio {
     pub stack: u32,
     /// Its bytes.
     pub bytes: u32,
-    /// Bit 0: PREFLUSH, bit 1: FUA.
+    /// [`PREFLUSH`], [`FUA`] or both.
     pub flags: u32,
     /// Device flushes that it requires; with any, its data completes before it does.
     pub needed: u32,
     /// Who sent it.
-    pub pid: u32,
-    /// See `pid`.
-    pub tid: u32,
-    /// See `pid`.
-    pub workload: u32,
-    /// See `pid`.
-    pub comm: [u8; 16],
+    pub who: Who,
 }
 
-/// What is asked of the device: bit 0 PREFLUSH, bit 1 FUA; `None` if neither.
+/// What is asked of the device.
+const PREFLUSH: u32 = 1;
+const FUA: u32 = 2;
+
+/// [`PREFLUSH`], [`FUA`] or both; `None` if neither.
 #[inline(always)]
 fn flush_flags(bio: u64) -> Option<u32> {
     let opf: u32 = read(bio, &BIO_OPF)?;
@@ -92,20 +90,20 @@ fn queued(ctx: &RawTracePointContext, bio: u64) -> Option<()> {
     let (dev, whole) = sent_to(bio)?;
     let iclog = iclog_cause(bio);
     // SAFETY: user space replaces entries whole.
-    let scope = unsafe { DEVICES.get(dev) }.copied();
-    // An iclog of a filesystem that was mounted a moment ago is in scope before user space says so.
-    let scope = match (scope, iclog) {
-        (Some(scope), _) => scope,
-        (None, Some(_)) if state.filtered == 0 => Scope {
-            flags: Scope::XFS,
-            above: 0,
-        },
-        _ => return None,
+    let known = unsafe { DEVICES.get(dev) }.copied();
+    if known.is_none() && state.filtered != 0 {
+        return foreign(whole, flags);
+    }
+    let frames = stack::capture(PROBE, ctx);
+    let groups = frames.map_or(0, |frames| stack::groups_in(frames, state.ranges));
+    let scope = match known {
+        Some(scope) => scope,
+        // A filesystem that was mounted a moment ago, or where user space does not see it.
+        None if iclog.is_some() || groups & Group::OF_XFS != 0 => found(dev, whole),
+        None => return foreign(whole, flags),
     };
     let task = task::current(PROBE)?;
     let bytes: u32 = read(bio, &BIO_SIZE)?;
-    let frames = stack::capture(PROBE, ctx);
-    let groups = frames.map_or(0, |frames| stack::groups_in(frames, state.ranges));
     let passed_on = task.remapped_bio == bio && task.remapped_from != dev;
     task.remapped_bio = 0;
     let cause = if let Some(cause) = iclog {
@@ -146,15 +144,19 @@ fn queued(ctx: &RawTracePointContext, bio: u64) -> Option<()> {
     let needed = needed(flags, scope.flags);
     add(PROBE, &key(Metric::FlushNeeded, dev, 0), needed);
     if kept != 0 {
-        count_stack(&Key {
+        let by_stack = Key {
             metric: 0,
             label: cause as u16,
             dev,
             via,
             stack: kept,
-        });
+        };
+        add_in(&FLUSH_STACKS, PROBE, &by_stack, 1);
     }
-    process(PROBE, task, |process| process.flushes_requested += 1);
+    if let Some(process) = process(PROBE, task) {
+        // SAFETY: a map value that outlives the program; the address is taken, nothing is read.
+        atomic_add(unsafe { &raw mut (*process).flushes_requested }, 1);
+    }
     task.flush_dev = dev;
     task.flush_cause = cause;
     if task.push.start != 0 {
@@ -166,13 +168,16 @@ fn queued(ctx: &RawTracePointContext, bio: u64) -> Option<()> {
     if bytes == 0 && groups & (Group::Fsync.bit() | Group::DirFsync.bit()) != 0 && iclog.is_none() {
         fsync::flushes(task);
     }
-    if flags & 1 != 0
-        && let Some(disk) = disk(whole)
-    {
-        disk.waiting_dev = dev;
-        disk.waiting_cause = cause;
-        disk.waiting_via = via;
-        disk.waiting_stack = stack;
+    if flags & PREFLUSH != 0 {
+        device::waits(
+            whole,
+            Waiting {
+                dev,
+                cause,
+                via,
+                stack,
+            },
+        );
     }
     let entry = Bio {
         at: now(),
@@ -183,14 +188,55 @@ fn queued(ctx: &RawTracePointContext, bio: u64) -> Option<()> {
         bytes,
         flags,
         needed: needed as u32,
-        pid: task.pid,
-        tid: task.tid,
-        workload: task.workload,
-        comm: task.comm,
+        who: task.who,
     };
     BIOS.insert(bio, entry, 0)
         .map_err(|error| lose_update(Probe::FlushEnd, error))
         .ok()
+}
+
+/// A filesystem of which user space has not told, and which is in scope like every other.
+#[inline(always)]
+fn found(dev: u32, whole: u32) -> Scope {
+    let disk = Scope {
+        flags: Scope::BENEATH,
+        above: 0,
+    };
+    let scope = Scope {
+        flags: Scope::XFS | if dev == whole { Scope::BENEATH } else { 0 },
+        above: 0,
+    };
+    for (dev, scope) in [(whole, disk), (dev, scope)] {
+        // What user space says of it, now or later, is better.
+        let _ = DEVICES.insert(dev, scope, u64::from(BPF_NOEXIST));
+    }
+    scope
+}
+
+/// A bio that has nothing to do with what is traced, but perhaps a disk in common: that disk's
+/// flushes serve it too.
+#[inline(always)]
+fn foreign(whole: u32, flags: u32) -> Option<()> {
+    // SAFETY: user space replaces entries whole.
+    let disk = unsafe { DEVICES.get(whole) }?;
+    add(
+        PROBE,
+        &key(Metric::FlushNeeded, whole, 0),
+        needed(flags, disk.flags),
+    );
+    if flags & PREFLUSH != 0 {
+        let cause = Cause::ForeignFs as u32;
+        device::waits(
+            whole,
+            Waiting {
+                dev: whole,
+                cause,
+                via: 0,
+                stack: 0,
+            },
+        );
+    }
+    None
 }
 
 /// `dev_t` of what a bio was sent to, and of its whole disk.
@@ -223,7 +269,6 @@ fn iclog_cause(bio: u64) -> Option<u32> {
 /// Why a bio flushes of whose iclog nothing is known, from the groups in its stack.
 #[inline(always)]
 fn explain(groups: u64, scope: u32, flags: u32, bytes: u32) -> Cause {
-    const FUA: u32 = 2;
     let has = |group: Group| groups & group.bit() != 0;
     if has(Group::IclogRelease) && bytes == 0 {
         Cause::ExternalLog
@@ -256,10 +301,7 @@ fn above(task: &Task, scope: &Scope, cause: u32) -> u32 {
     if task.via != 0 {
         return task.via;
     }
-    if scope.above != 0
-        && cause == Cause::ForeignFs as u32
-        && disk(scope.above).is_some_and(|disk| disk.flushing != 0)
-    {
+    if scope.above != 0 && cause == Cause::ForeignFs as u32 && device::is_flushing(scope.above) {
         return scope.above;
     }
     0
@@ -268,26 +310,16 @@ fn above(task: &Task, scope: &Scope, cause: u32) -> u32 {
 /// Device flushes that a bio requires: one for PREFLUSH, one more for a FUA that is emulated.
 #[inline(always)]
 fn needed(flags: u32, scope: u32) -> u64 {
-    let preflush = flags & 1;
-    let emulated = u32::from(flags & 2 != 0 && scope & Scope::FUA == 0);
+    let preflush = flags & PREFLUSH;
+    let emulated = u32::from(flags & FUA != 0 && scope & Scope::FUA == 0);
     u64::from(preflush + emulated)
-}
-
-#[inline(always)]
-fn count_stack(row: &Key) {
-    if let Some(count) = FLUSH_STACKS.get_ptr_mut(row) {
-        // SAFETY: a value of this CPU's own.
-        unsafe { *count += 1 };
-    } else if let Err(error) = FLUSH_STACKS.insert(row, 1, u64::from(BPF_NOEXIST)) {
-        lose_update(PROBE, error);
-    }
 }
 
 #[raw_tracepoint(tracepoint = "block_bio_complete")]
 pub fn block_bio_complete(ctx: RawTracePointContext) -> i32 {
-    let bio: u64 = ctx.arg(1);
-    if armed().is_some() && flush_flags(bio).is_some() {
-        completed(bio, 0);
+    // By its address alone: a stacked device takes the flag off a bio whose flush is done.
+    if armed().is_some() {
+        completed(ctx.arg(1), 0);
     }
     0
 }
@@ -315,28 +347,18 @@ pub fn completed(bio: u64, bytes: u32) -> Option<()> {
         stack: entry.stack,
     };
     record(probe, &row, latency);
-    emit(
-        probe,
-        Event {
-            kind: EventKind::Flush as u16,
-            label: entry.cause as u16,
-            dev: entry.dev,
-            via: entry.via,
-            tid: entry.tid,
-            pid: entry.pid,
-            workload: entry.workload,
-            comm: entry.comm,
-            start_ns: entry.at,
-            duration_ns: latency,
-            args: [
-                u64::from(entry.bytes),
-                u64::from(entry.flags & 1),
-                u64::from(entry.flags >> 1),
-                0,
-                0,
-                0,
-            ],
-        },
+    let mut event = event(
+        EventKind::Flush,
+        entry.cause,
+        entry.dev,
+        &entry.who,
+        entry.at,
+        latency,
     );
+    event.via = entry.via;
+    event.args[0] = u64::from(entry.bytes);
+    event.args[1] = u64::from(entry.flags & PREFLUSH);
+    event.args[2] = u64::from(entry.flags / FUA);
+    emit(probe, event);
     Some(())
 }

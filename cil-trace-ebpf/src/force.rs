@@ -3,14 +3,15 @@
 use crate::device::filesystem_in_scope;
 use crate::kernel::dev_of_mount;
 use crate::maps::armed;
-use crate::stat::{count, emit, key, now, process, record};
+use crate::stat::{atomic_add, count, emit, event, key, lose, now, process, record, waited};
 use crate::task::{self, Force, Task};
 use crate::{fsync, stack};
 use aya_ebpf::macros::raw_tracepoint;
 use aya_ebpf::programs::RawTracePointContext;
 use cil_trace_common::cause::{Cause, FsyncKind};
-use cil_trace_common::event::{ARGS, Event, EventKind};
+use cil_trace_common::event::EventKind;
 use cil_trace_common::function::Group;
+use cil_trace_common::loss::LossCause;
 use cil_trace_common::metric::Metric;
 use cil_trace_common::probe::Probe;
 use cil_trace_common::scope::State;
@@ -29,14 +30,13 @@ fn started(ctx: &RawTracePointContext) -> Option<()> {
     if caller == Group::LogForce.bit() {
         return None;
     }
-    let dev = filesystem_in_scope(dev_of_mount(ctx.arg(0))?)?;
     let task = task::current(Probe::Forces)?;
     if caller == Group::Ail.bit() && ctx.arg::<u64>(1) != 0 {
         task.ail_push = 1;
         return None;
     }
     task.ail_push = 0;
-    task.sleep &= !Task::SLEEP_FORCE;
+    forget(task);
     let fsync = Group::Fsync.bit() | Group::DirFsync.bit();
     let groups = if caller & fsync != 0 {
         caller
@@ -46,16 +46,22 @@ fn started(ctx: &RawTracePointContext) -> Option<()> {
                 .map_or(0, |frames| stack::groups_in(frames, state.ranges))
     };
     let hidden = caller == 0 || caller == Group::ReturnProbe.bit();
+    let in_fsync = groups & fsync != 0 || hidden && fsync::tail_calls(task);
+    if !in_fsync {
+        fsync::ended(task);
+    }
+    let dev = filesystem_in_scope(dev_of_mount(ctx.arg(0))?)?;
     // A transaction inside an fsync may force the log too; the fsync has not done so by that.
-    let from_fsync = groups & fsync != 0 && groups & Group::TransCommit.bit() == 0
-        || hidden && fsync::tail_calls(task);
-    let cause = if from_fsync && task.fsync.start != 0 {
+    let by_fsync = in_fsync && task.fsync.start != 0 && groups & Group::TransCommit.bit() == 0;
+    let cause = if by_fsync {
         fsync::forces_log(task);
         if task.fsync.kind == FsyncKind::OSync as u32 {
             Cause::ODsync
         } else {
             Cause::LogForceFsync
         }
+    } else if caller & Group::SyncedChange.bit() != 0 {
+        Cause::ODsync
     } else {
         outermost(groups)
     };
@@ -63,10 +69,28 @@ fn started(ctx: &RawTracePointContext) -> Option<()> {
         start: now(),
         dev,
         cause: cause as u32,
+        in_fsync: u32::from(in_fsync),
+        reserved: 0,
     };
     count(Probe::Forces, Metric::Forces, dev, cause as u16);
-    process(Probe::Forces, task, |process| process.forces += 1);
+    if let Some(process) = process(Probe::Forces, task) {
+        // SAFETY: a map value that outlives the program; the address is taken, nothing is read.
+        atomic_add(unsafe { &raw mut (*process).forces }, 1);
+    }
     Some(())
+}
+
+/// What the task was in is no force any more. Where forces end by function returns, the end of this
+/// one was missed: too many calls were under way for the return probe.
+#[inline(always)]
+pub fn forget(task: &mut Task) {
+    task.sleep &= !Task::SLEEP_FORCE;
+    if task.force.start != 0 {
+        task.force.start = 0;
+        if armed().is_some_and(|state| state.ends & State::FORCE_END != 0) {
+            lose(Probe::ForceEnd, LossCause::Unpaired);
+        }
+    }
 }
 
 /// The outermost known reason for a log force, from the groups in its stack.
@@ -111,14 +135,20 @@ pub fn does_not_wait(task: &mut Task) {
 /// The force that `task` is in ends now.
 #[inline(always)]
 pub fn ended(task: &mut Task) {
-    let Force { start, dev, cause } = task.force;
+    let Force {
+        start,
+        dev,
+        cause,
+        in_fsync,
+        ..
+    } = task.force;
     if start == 0 {
         return;
     }
     let now = now();
     task.force.start = 0;
     task.sleep &= !Task::SLEEP_FORCE;
-    if task.fsync.start != 0 {
+    if in_fsync != 0 && task.fsync.start != 0 {
         task.fsync.end = now;
     }
     let duration = now - start;
@@ -128,21 +158,9 @@ pub fn ended(task: &mut Task) {
         &key(Metric::ForceLatency, dev, cause as u16),
         duration,
     );
-    process(probe, task, |process| process.log_wait_ns += duration);
+    waited(probe, task, duration);
     emit(
         probe,
-        Event {
-            kind: EventKind::Force as u16,
-            label: cause as u16,
-            dev,
-            via: 0,
-            tid: task.tid,
-            pid: task.pid,
-            workload: task.workload,
-            comm: task.comm,
-            start_ns: start,
-            duration_ns: duration,
-            args: [0; ARGS],
-        },
+        event(EventKind::Force, cause, dev, &task.who, start, duration),
     );
 }

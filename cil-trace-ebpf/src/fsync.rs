@@ -3,16 +3,18 @@
 use crate::device::filesystem_in_scope;
 use crate::kernel::dev_of_inode;
 use crate::maps::armed;
-use crate::stat::{add, count, emit, key, now, record};
+use crate::stat::{count, emit, event, key, lose, now, record};
 use crate::task::{self, Fsync, Task};
-use crate::{sched, stack};
+use crate::{force, sched, stack};
 use aya_ebpf::macros::raw_tracepoint;
 use aya_ebpf::programs::RawTracePointContext;
 use cil_trace_common::cause::FsyncKind;
-use cil_trace_common::event::{Event, EventKind};
+use cil_trace_common::event::EventKind;
 use cil_trace_common::function::Group;
+use cil_trace_common::loss::LossCause;
 use cil_trace_common::metric::Metric;
 use cil_trace_common::probe::Probe;
+use cil_trace_common::scope::State;
 
 #[raw_tracepoint(tracepoint = "xfs_file_fsync")]
 pub fn xfs_file_fsync(ctx: RawTracePointContext) -> i32 {
@@ -28,9 +30,12 @@ pub fn xfs_dir_fsync(ctx: RawTracePointContext) -> i32 {
 
 fn started(ctx: &RawTracePointContext, directory: bool) -> Option<()> {
     let state = armed()?;
-    let dev = filesystem_in_scope(dev_of_inode(ctx.arg(0))?)?;
     let task = task::current(Probe::Fsyncs)?;
-    ended(task);
+    // What is left of an earlier fsync or force is over, also of a filesystem in scope when this
+    // one is not.
+    forget(task);
+    force::forget(task);
+    let dev = filesystem_in_scope(dev_of_inode(ctx.arg(0))?)?;
     let kind = if directory {
         FsyncKind::Dir
     } else {
@@ -48,8 +53,6 @@ fn started(ctx: &RawTracePointContext, directory: bool) -> Option<()> {
         flushed: 0,
         syscall: sched::current_syscall(),
     };
-    // What is left of an earlier force is over.
-    task.force.start = 0;
     count(Probe::Fsyncs, Metric::Fsyncs, dev, kind as u16);
     Some(())
 }
@@ -79,19 +82,9 @@ pub fn tail_calls(task: &Task) -> bool {
 /// The fsync that `task` is in forces the log.
 #[inline(always)]
 pub fn forces_log(task: &mut Task) {
-    if task.fsync.forced != 0 {
-        return;
-    }
-    task.fsync.forced = 1;
-    let (dev, label) = (task.fsync.dev, task.fsync.kind as u16);
-    count(Probe::Fsyncs, Metric::FsyncForced, dev, label);
-    if task.fsync.flushed != 0 {
-        // It was counted as having flushed only; sums over CPUs wrap, so this takes it back.
-        add(
-            Probe::Fsyncs,
-            &key(Metric::FsyncFlushedOnly, dev, label),
-            u64::MAX,
-        );
+    if task.fsync.forced == 0 {
+        task.fsync.forced = 1;
+        did(task, Metric::FsyncForced, task.fsync.flushed);
     }
 }
 
@@ -102,11 +95,32 @@ pub fn flushes(task: &mut Task) {
         return;
     }
     task.sleep |= Task::SLEEP_FLUSH;
-    if task.fsync.forced == 0 && task.fsync.flushed == 0 {
-        let (dev, label) = (task.fsync.dev, task.fsync.kind as u16);
-        count(Probe::Fsyncs, Metric::FsyncFlushedOnly, dev, label);
+    if task.fsync.flushed == 0 {
+        task.fsync.flushed = 1;
+        did(task, Metric::FsyncFlushed, task.fsync.forced);
     }
-    task.fsync.flushed = 1;
+}
+
+/// Counts what an fsync has done for the first time, and whether it has now done both.
+#[inline(always)]
+fn did(task: &Task, what: Metric, other: u32) {
+    let (dev, label) = (task.fsync.dev, task.fsync.kind as u16);
+    count(Probe::Fsyncs, what, dev, label);
+    if other != 0 {
+        count(Probe::Fsyncs, Metric::FsyncForcedAndFlushed, dev, label);
+    }
+}
+
+/// Another call begins. Where fsyncs end by function returns, the end of the one before was missed.
+#[inline(always)]
+fn forget(task: &mut Task) {
+    if armed().is_some_and(|state| state.ends & State::FSYNC_END != 0) {
+        if task.fsync.start != 0 {
+            lose(Probe::FsyncEnd, LossCause::Unpaired);
+        }
+        task.fsync.start = 0;
+    }
+    ended(task);
 }
 
 /// The fsync that `task` was in is over; it ended at its last known moment.
@@ -126,27 +140,15 @@ pub fn ended(task: &mut Task) {
         &key(Metric::FsyncLatency, fsync.dev, fsync.kind as u16),
         duration,
     );
-    emit(
-        probe,
-        Event {
-            kind: EventKind::Fsync as u16,
-            label: fsync.kind as u16,
-            dev: fsync.dev,
-            via: 0,
-            tid: task.tid,
-            pid: task.pid,
-            workload: task.workload,
-            comm: task.comm,
-            start_ns: fsync.start,
-            duration_ns: duration,
-            args: [
-                u64::from(fsync.forced),
-                u64::from(fsync.flushed),
-                0,
-                0,
-                0,
-                0,
-            ],
-        },
+    let mut event = event(
+        EventKind::Fsync,
+        fsync.kind,
+        fsync.dev,
+        &task.who,
+        fsync.start,
+        duration,
     );
+    event.args[0] = u64::from(fsync.forced);
+    event.args[1] = u64::from(fsync.flushed);
+    emit(probe, event);
 }

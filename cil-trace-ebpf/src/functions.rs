@@ -6,7 +6,7 @@
 use crate::device::filesystem_in_scope;
 use crate::kernel::{CIL_LOG, dev_of_log, pointer};
 use crate::maps::armed;
-use crate::stat::{key, now, process, record};
+use crate::stat::{key, now, record, waited};
 use crate::task;
 use crate::{force, fsync};
 use aya_ebpf::macros::{fentry, fexit, kprobe, kretprobe};
@@ -124,7 +124,7 @@ fn wait_returns(probe: Probe, metric: Metric) -> Option<()> {
         &key(metric, filesystem_in_scope(dev_of_log(task.wait_log)?)?, 0),
         wait,
     );
-    process(probe, task, |process| process.log_wait_ns += wait);
+    waited(probe, task, wait);
     Some(())
 }
 

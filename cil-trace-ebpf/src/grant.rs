@@ -3,11 +3,10 @@
 use crate::device::filesystem_in_scope;
 use crate::kernel::dev_of_log;
 use crate::maps::armed;
-use crate::stat::{key, lose, now, process, record};
+use crate::stat::{key, now, record, waited};
 use crate::task;
 use aya_ebpf::macros::raw_tracepoint;
 use aya_ebpf::programs::RawTracePointContext;
-use cil_trace_common::loss::LossCause;
 use cil_trace_common::metric::Metric;
 use cil_trace_common::probe::Probe;
 
@@ -34,12 +33,12 @@ fn woken(log: u64) -> Option<()> {
     let dev = filesystem_in_scope(dev_of_log(log)?)?;
     let task = task::current(PROBE)?;
     if task.grant_at == 0 {
-        lose(PROBE, LossCause::Unpaired);
+        // It began before the window.
         return None;
     }
     let wait = now() - task.grant_at;
     task.grant_at = 0;
     record(PROBE, &key(Metric::GrantWait, dev, 0), wait);
-    process(PROBE, task, |process| process.log_wait_ns += wait);
+    waited(PROBE, task, wait);
     Some(())
 }

@@ -10,16 +10,15 @@ use crate::kernel::{
     LOG_ICLOG_SIZE, LOG_TAIL_LSN, dev_of_log, pointer, read,
 };
 use crate::maps::{ICLOGS, armed};
-use crate::stat::{EEXIST, add, count, emit, key, lose, lose_update, now, record};
-use crate::task::{self, Task};
+use crate::stat::{EEXIST, add, count, emit, event, key, lose_update, now, record};
+use crate::task::{self, NOBODY, Task, Who};
 use crate::{force, push, stack};
 use aya_ebpf::bindings::BPF_NOEXIST;
 use aya_ebpf::macros::raw_tracepoint;
 use aya_ebpf::programs::RawTracePointContext;
 use cil_trace_common::cause::Cause;
-use cil_trace_common::event::{Event, EventKind};
+use cil_trace_common::event::EventKind;
 use cil_trace_common::function::Group;
-use cil_trace_common::loss::LossCause;
 use cil_trace_common::metric::Metric;
 use cil_trace_common::probe::Probe;
 
@@ -54,15 +53,7 @@ pub struct Iclog {
     /// Flushes of pushes whose commit record it holds, and that wrote no iclog.
     pub unresolved_flushes: u32,
     /// Who made it go out.
-    pub pid: u32,
-    /// See `pid`.
-    pub tid: u32,
-    /// See `pid`.
-    pub workload: u32,
-    /// Keeps the layout free of padding.
-    pub reserved: u32,
-    /// See `pid`.
-    pub comm: [u8; 16],
+    pub who: Who,
 }
 
 /// The entry of an iclog, made if need be.
@@ -77,11 +68,7 @@ pub fn entry(iclog: u64) -> Option<&'static mut Iclog> {
             offset: 0,
             flags: 0,
             unresolved_flushes: 0,
-            pid: 0,
-            tid: 0,
-            workload: 0,
-            reserved: 0,
-            comm: [0; 16],
+            who: NOBODY,
         };
         if let Err(error) = ICLOGS.insert(iclog, new, u64::from(BPF_NOEXIST))
             && error != EEXIST
@@ -109,10 +96,7 @@ fn mark(iclog: u64, task: &Task, cause: u32) {
     {
         entry.marked = 1;
         entry.cause = cause;
-        entry.pid = task.pid;
-        entry.tid = task.tid;
-        entry.workload = task.workload;
-        entry.comm = task.comm;
+        entry.who = task.who;
     }
 }
 
@@ -151,7 +135,11 @@ pub fn xlog_iclog_wait_on(ctx: RawTracePointContext) -> i32 {
 fn waited_for(iclog: u64) -> Option<()> {
     armed()?;
     let task = task::known()?;
-    if task.force.start == 0 {
+    // A force without XFS_LOG_SYNC never comes here, and may be what the task was in last.
+    if task.force.start == 0
+        || task.push.start != 0
+        || dev_of_log(pointer(iclog, &ICLOG_LOG)?)? != task.force.dev
+    {
         return None;
     }
     match read::<u32>(iclog, &ICLOG_STATE)? {
@@ -211,10 +199,7 @@ fn submitted(iclog: u64) -> Option<()> {
         } else {
             Cause::CheckpointStart as u32
         };
-        entry.pid = task.pid;
-        entry.tid = task.tid;
-        entry.workload = task.workload;
-        entry.comm = task.comm;
+        entry.who = task.who;
     }
     entry.at = now();
     entry.dev = dev;
@@ -285,30 +270,24 @@ pub fn xlog_iclog_sync_done(ctx: RawTracePointContext) -> i32 {
 fn completed(iclog: u64) -> Option<()> {
     armed()?;
     // SAFETY: the entry is copied before it is removed.
-    let entry = unsafe { ICLOGS.get(iclog) }.copied();
-    let Some(entry) = entry.filter(|entry| entry.at != 0) else {
-        dev_of(iclog)?;
-        lose(PROBE, LossCause::Unpaired);
-        return None;
-    };
+    let entry = *unsafe { ICLOGS.get(iclog) }?;
     let _ = ICLOGS.remove(iclog);
+    // Submitted before the window.
+    if entry.at == 0 {
+        return None;
+    }
     let latency = now() - entry.at;
     record(PROBE, &key(Metric::IclogLatency, entry.dev, 0), latency);
-    emit(
-        PROBE,
-        Event {
-            kind: EventKind::Iclog as u16,
-            label: entry.cause as u16,
-            dev: entry.dev,
-            via: 0,
-            tid: entry.tid,
-            pid: entry.pid,
-            workload: entry.workload,
-            comm: entry.comm,
-            start_ns: entry.at,
-            duration_ns: latency,
-            args: [u64::from(entry.offset), u64::from(entry.flags), 0, 0, 0, 0],
-        },
+    let mut event = event(
+        EventKind::Iclog,
+        entry.cause,
+        entry.dev,
+        &entry.who,
+        entry.at,
+        latency,
     );
+    event.args[0] = u64::from(entry.offset);
+    event.args[1] = u64::from(entry.flags);
+    emit(PROBE, event);
     Some(())
 }

@@ -6,12 +6,11 @@ use crate::kernel::{
     pointer, read,
 };
 use crate::maps::{CHECKPOINTS, PUSHING, QUEUED};
-use crate::stat::{EEXIST, add, atomic_add, count, emit, key, lose, lose_update, now, record};
-use crate::task::{self, Push, Task};
+use crate::stat::{EEXIST, add, atomic_add, count, emit, event, key, lose_update, now, record};
+use crate::task::{self, Push, Task, Who};
 use aya_ebpf::bindings::BPF_NOEXIST;
 use cil_trace_common::cause::Cause;
-use cil_trace_common::event::{Event, EventKind};
-use cil_trace_common::loss::LossCause;
+use cil_trace_common::event::EventKind;
 use cil_trace_common::metric::Metric;
 use cil_trace_common::probe::Probe;
 
@@ -35,14 +34,10 @@ pub struct Queued {
     pub at: u64,
     /// Why.
     pub trigger: u32,
-    /// By which process.
-    pub pid: u32,
-    /// By which thread.
-    pub tid: u32,
-    /// 1 if that belongs to the workload.
-    pub workload: u32,
-    /// Its command name.
-    pub comm: [u8; 16],
+    /// Keeps the layout free of padding.
+    pub reserved: u32,
+    /// By whom.
+    pub who: Who,
 }
 
 /// `struct xfs_cil` and the checkpoint's sequence of a push work item.
@@ -85,10 +80,8 @@ pub fn queued(work: u64) -> Option<()> {
     let queued = Queued {
         at: now(),
         trigger,
-        pid: task.pid,
-        tid: task.tid,
-        workload: task.workload,
-        comm: task.comm,
+        reserved: 0,
+        who: task.who,
     };
     QUEUED
         .insert(work, queued, 0)
@@ -118,10 +111,7 @@ pub fn started(work: u64) -> Option<()> {
     if let Some(queued) = unsafe { QUEUED.get(work) } {
         task.push.queued = queued.at;
         task.push.trigger = queued.trigger;
-        task.push.pid = queued.pid;
-        task.push.tid = queued.tid;
-        task.push.workload = queued.workload;
-        task.push.comm = queued.comm;
+        task.push.who = queued.who;
         let _ = QUEUED.remove(work);
         record(
             PROBE,
@@ -129,13 +119,10 @@ pub fn started(work: u64) -> Option<()> {
             start - task.push.queued,
         );
     } else {
+        // It was queued before the window.
         task.push.queued = 0;
         task.push.trigger = Cause::Other as u32;
-        task.push.pid = task.pid;
-        task.push.tid = task.tid;
-        task.push.workload = 0;
-        task.push.comm = task.comm;
-        lose(PROBE, LossCause::Unpaired);
+        task.push.who = task.who;
     }
     count(PROBE, Metric::Pushes, dev, task.push.trigger as u16);
     record(PROBE, &key(Metric::PushConcurrency, dev, 0), under_way(dev));
@@ -166,8 +153,8 @@ pub fn ended() -> Option<()> {
     let task = task::known()?;
     let push = &task.push;
     let (start, dev) = (push.start, push.dev);
+    // It started before the window, or its filesystem is out of scope.
     if start == 0 {
-        lose(PROBE, LossCause::Unpaired);
         return None;
     }
     if let Some(pushing) = PUSHING.get_ptr_mut(dev) {
@@ -215,7 +202,6 @@ fn transactions(push: &Push) -> u64 {
     // SAFETY: the value is copied before it is removed.
     let Some(&transactions) = (unsafe { CHECKPOINTS.get(checkpoint) }) else {
         // All of them were committed before the window.
-        lose(PROBE, LossCause::Unpaired);
         return 0;
     };
     let _ = CHECKPOINTS.remove(checkpoint);
@@ -241,33 +227,28 @@ fn leave_flushes_unresolved(push: &Push) {
 
 #[inline(always)]
 fn emit_push(push: &Push, run_time: u64, transactions: u64, empty: bool) {
-    emit(
-        PROBE,
-        Event {
-            kind: EventKind::Push as u16,
-            label: push.trigger as u16,
-            dev: push.dev,
-            via: 0,
-            tid: push.tid,
-            pid: push.pid,
-            workload: push.workload,
-            comm: push.comm,
-            start_ns: push.start,
-            duration_ns: run_time,
-            args: [
-                if push.queued == 0 {
-                    0
-                } else {
-                    push.start - push.queued
-                },
-                push.bytes,
-                transactions,
-                u64::from(push.iclogs),
-                u64::from(push.flushes),
-                u64::from(empty),
-            ],
-        },
+    let trigger = push.trigger;
+    let mut event = event(
+        EventKind::Push,
+        trigger,
+        push.dev,
+        &push.who,
+        push.start,
+        run_time,
     );
+    event.args = [
+        if push.queued == 0 {
+            0
+        } else {
+            push.start - push.queued
+        },
+        push.bytes,
+        transactions,
+        u64::from(push.iclogs),
+        u64::from(push.flushes),
+        u64::from(empty),
+    ];
+    emit(PROBE, event);
 }
 
 /// The push that `task` runs reserved space in an iclog, from `offset` on.

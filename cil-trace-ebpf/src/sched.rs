@@ -53,7 +53,9 @@ fn leaves(ctx: &BtfTracePointContext, state: &State) -> Option<()> {
     } else {
         read(ctx.arg(1), &TASK_STATE)?
     };
-    if run_state == TASK_UNINTERRUPTIBLE {
+    // A task that is preempted on its way to sleep has that state already, and has not slept.
+    let preempted = ctx.arg::<u64>(0) & 1 != 0;
+    if run_state == TASK_UNINTERRUPTIBLE && !preempted {
         let mut sleep = task.sleep;
         if task.wait_at != 0 {
             sleep |= Task::SLEEP_WAIT;

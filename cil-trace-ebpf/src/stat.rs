@@ -1,10 +1,12 @@
 //! Updates of the maps that user space reads: counters, histograms, losses, events.
 
+use crate::kernel::{TASK_COMM, TASK_GROUP_LEADER, pointer, read};
 use crate::maps::{COUNTERS, EVENTS, HISTS, LOSSES, NEW_HIST, PROCESSES};
-use crate::task::Task;
+use crate::task::{Task, Who};
 use aya_ebpf::bindings::{BPF_NOEXIST, BPF_RB_NO_WAKEUP};
-use aya_ebpf::helpers::generated::bpf_ktime_get_ns;
-use cil_trace_common::event::Event;
+use aya_ebpf::helpers::generated::{bpf_get_current_task, bpf_ktime_get_ns};
+use aya_ebpf::maps::PerCpuHashMap;
+use cil_trace_common::event::{ARGS, Event, EventKind};
 use cil_trace_common::key::Key;
 use cil_trace_common::loss::{LossCause, slot};
 use cil_trace_common::metric::Metric;
@@ -73,16 +75,22 @@ pub fn atomic_add(value: *mut u64, n: u64) {
 /// Adds `n` to a counter.
 #[inline(always)]
 pub fn add(probe: Probe, key: &Key, n: u64) {
-    if let Some(counter) = COUNTERS.get_ptr_mut(key) {
+    add_in(&COUNTERS, probe, key, n);
+}
+
+/// Adds `n` to a sum in `map`.
+#[inline(always)]
+pub fn add_in(map: &PerCpuHashMap<Key, u64>, probe: Probe, key: &Key, n: u64) {
+    if let Some(counter) = map.get_ptr_mut(key) {
         // SAFETY: a value of this CPU's own.
         unsafe { *counter = (*counter).wrapping_add(n) };
         return;
     }
-    match COUNTERS.insert(key, n, u64::from(BPF_NOEXIST)) {
+    match map.insert(key, n, u64::from(BPF_NOEXIST)) {
         Ok(()) => {}
         // Another CPU made the entry meanwhile.
         Err(EEXIST) => {
-            if let Some(counter) = COUNTERS.get_ptr_mut(key) {
+            if let Some(counter) = map.get_ptr_mut(key) {
                 // SAFETY: a value of this CPU's own.
                 unsafe { *counter = (*counter).wrapping_add(n) };
             }
@@ -113,23 +121,39 @@ pub fn record(probe: Probe, key: &Key, value: u64) {
     }
 }
 
-/// Updates what is known of the process that `task` belongs to.
+/// The sums of the process that `task` belongs to, made if need be. Its threads add to them side by
+/// side, so only [`atomic_add`] may change them.
 #[inline(always)]
-pub fn process(probe: Probe, task: &Task, update: impl Fn(&mut Process)) {
-    if PROCESSES.get_ptr(task.pid).is_none() {
+pub fn process(probe: Probe, task: &Task) -> Option<*mut Process> {
+    let pid = task.who.pid;
+    if PROCESSES.get_ptr(pid).is_none() {
         let new = Process {
-            comm: task.comm,
-            workload: task.workload,
+            comm: leader_comm().unwrap_or(task.who.comm),
+            workload: task.who.workload,
             ..Process::default()
         };
-        match PROCESSES.insert(task.pid, new, u64::from(BPF_NOEXIST)) {
+        match PROCESSES.insert(pid, new, u64::from(BPF_NOEXIST)) {
             Ok(()) | Err(EEXIST) => {}
-            Err(error) => return lose_update(probe, error),
+            Err(error) => lose_update(probe, error),
         }
     }
-    if let Some(process) = PROCESSES.get_ptr_mut(task.pid) {
-        // SAFETY: the entry stays while this program runs; threads of one process may race.
-        update(unsafe { &mut *process });
+    PROCESSES.get_ptr_mut(pid)
+}
+
+/// Command name of the current process, which is its leader's.
+#[inline(always)]
+fn leader_comm() -> Option<[u8; 16]> {
+    // SAFETY: the helper has no precondition.
+    let leader = pointer(unsafe { bpf_get_current_task() }, &TASK_GROUP_LEADER)?;
+    read(leader, &TASK_COMM)
+}
+
+/// The current process has waited for the log.
+#[inline(always)]
+pub fn waited(probe: Probe, task: &Task, wait_ns: u64) {
+    if let Some(process) = process(probe, task) {
+        // SAFETY: a map value that outlives the program; the address is taken, nothing is read.
+        atomic_add(unsafe { &raw mut (*process).log_wait_ns }, wait_ns);
     }
 }
 
@@ -142,5 +166,30 @@ pub fn emit(probe: Probe, event: Event) {
             entry.submit(u64::from(BPF_RB_NO_WAKEUP));
         }
         None => lose(probe, LossCause::RingBufferFull),
+    }
+}
+
+/// An object that `who` began.
+#[inline(always)]
+pub fn event(
+    kind: EventKind,
+    label: u32,
+    dev: u32,
+    who: &Who,
+    start_ns: u64,
+    duration_ns: u64,
+) -> Event {
+    Event {
+        kind: kind as u16,
+        label: label as u16,
+        dev,
+        via: 0,
+        tid: who.tid,
+        pid: who.pid,
+        workload: who.workload,
+        comm: who.comm,
+        start_ns,
+        duration_ns,
+        args: [0; ARGS],
     }
 }

@@ -4,23 +4,41 @@
 //! costs one look-up and no insertion.
 
 use crate::maps::{NEW_TASK, TASKS, WORKLOAD, armed};
-use crate::stat::{EEXIST, lose_update};
-use aya_ebpf::bindings::BPF_NOEXIST;
+use crate::stat::lose_update;
 use aya_ebpf::helpers::{bpf_get_current_comm, bpf_get_current_pid_tgid};
 use cil_trace_common::probe::Probe;
+
+/// A thread by its names.
+#[derive(Clone, Copy)]
+#[repr(C)]
+pub struct Who {
+    /// Process id.
+    pub pid: u32,
+    /// Thread id.
+    pub tid: u32,
+    /// Command name, as of its last exec.
+    pub comm: [u8; 16],
+    /// 1 if its process belongs to the workload.
+    pub workload: u32,
+    /// Keeps the layout free of padding.
+    pub reserved: u32,
+}
+
+/// No thread.
+pub const NOBODY: Who = Who {
+    pid: 0,
+    tid: 0,
+    comm: [0; 16],
+    workload: 0,
+    reserved: 0,
+};
 
 /// A thread. All zero is one that is in the middle of nothing.
 #[derive(Clone, Copy)]
 #[repr(C)]
 pub struct Task {
-    /// Process id.
-    pub pid: u32,
-    /// Thread id.
-    pub tid: u32,
-    /// Command name when it was first seen.
-    pub comm: [u8; 16],
-    /// 1 if its process belongs to the workload.
-    pub workload: u32,
+    /// Which thread.
+    pub who: Who,
     /// The loop device that this worker serves, or 0.
     pub via: u32,
     /// The commit it is in.
@@ -96,6 +114,10 @@ pub struct Force {
     pub dev: u32,
     /// Cause.
     pub cause: u32,
+    /// 1 if it lies inside the fsync that the task is in.
+    pub in_fsync: u32,
+    /// Keeps the layout free of padding.
+    pub reserved: u32,
 }
 
 /// An fsync.
@@ -148,22 +170,20 @@ pub struct Push {
     pub own_flushes: u32,
     /// `ic_offset` where the write under way began, plus 1; 0 for none.
     pub write_from: u32,
-    /// Process that queued it.
-    pub pid: u32,
-    /// Thread that queued it.
-    pub tid: u32,
-    /// 1 if that belongs to the workload.
-    pub workload: u32,
-    /// Its command name.
-    pub comm: [u8; 16],
+    /// Keeps the layout free of padding.
+    pub reserved: u32,
+    /// Who queued it.
+    pub who: Who,
 }
 
 /// The current thread's entry, if it has one and is not cil-trace's.
 #[inline(always)]
 pub fn known() -> Option<&'static mut Task> {
-    let tid = bpf_get_current_pid_tgid() as u32;
+    let id = bpf_get_current_pid_tgid();
     // SAFETY: only the thread itself writes its entry, and it runs on one CPU.
-    TASKS.get_ptr_mut(tid).map(|task| unsafe { &mut *task })
+    let task = unsafe { &mut *TASKS.get_ptr_mut(id as u32)? };
+    // An entry of another process is left over from a thread that became its leader by exec.
+    (task.who.pid == (id >> 32) as u32).then_some(task)
 }
 
 /// The current thread's entry, made if need be; `None` for cil-trace itself and the idle task.
@@ -177,17 +197,16 @@ pub fn current(probe: Probe) -> Option<&'static mut Task> {
     if tid == 0 || pid == armed()?.own_pid {
         return None;
     }
-    match TASKS.insert(tid, NEW_TASK.get(0)?, u64::from(BPF_NOEXIST)) {
-        Ok(()) | Err(EEXIST) => {}
-        Err(error) => {
-            lose_update(probe, error);
-            return None;
-        }
+    // Also over an entry of another process.
+    if let Err(error) = TASKS.insert(tid, NEW_TASK.get(0)?, 0) {
+        lose_update(probe, error);
+        return None;
     }
-    let task = known()?;
-    task.pid = pid;
-    task.tid = tid;
-    task.workload = u32::from(WORKLOAD.get_ptr(pid).is_some());
-    task.comm = bpf_get_current_comm().unwrap_or_default();
+    // SAFETY: as in `known`.
+    let task = unsafe { &mut *TASKS.get_ptr_mut(tid)? };
+    task.who.pid = pid;
+    task.who.tid = tid;
+    task.who.workload = u32::from(WORKLOAD.get_ptr(pid).is_some());
+    task.who.comm = bpf_get_current_comm().unwrap_or_default();
     Some(task)
 }

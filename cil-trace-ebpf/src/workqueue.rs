@@ -64,5 +64,6 @@ fn ended(function: u64) -> Option<()> {
 
 #[inline(always)]
 fn is_push(state: &State, function: u64) -> bool {
-    function != 0 && function == state.push_work
+    // Loop workers are seen by the same programs; then pushes may not have been asked for.
+    function != 0 && function == state.push_work && state.measures(Probe::Pushes)
 }

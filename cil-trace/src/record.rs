@@ -51,6 +51,7 @@ async fn record(options: &RecordOptions, blocked: Blocked) -> Result<u8> {
             sets: options.probes.clone(),
             filtered: !options.filters.is_empty(),
             diagnostics: log::log_enabled!(log::Level::Debug),
+            filesystems: followed.filesystems(),
         },
     )?;
     followed.announce(&mut tracer.maps)?;
@@ -64,9 +65,9 @@ async fn record(options: &RecordOptions, blocked: Blocked) -> Result<u8> {
     // The kernel keeps the programs' run times as long as this is open; see bpf_enable_stats(2).
     let _run_times = aya::sys::enable_stats(aya::sys::Stats::RunTime)
         .inspect_err(|error| log::warn!("the programs' cost is not measured: {error}"));
-    followed.read_statistics(Clock::now());
-    tracer.arm()?;
     header.window_start_ns = Clock::now();
+    followed.read_statistics(header.window_start_ns);
+    tracer.arm()?;
     writer.header(&header)?;
     let subject = gate.open(options)?;
 
@@ -79,10 +80,11 @@ async fn record(options: &RecordOptions, blocked: Blocked) -> Result<u8> {
         tokio::select! {
             ended = watch.ended() => break ended?,
             _ = ticks.tick() => {
+                followed.look_around(&mut tracer.maps)?;
                 let now = Clock::now();
                 followed.read_statistics(now);
                 let mut tick = reader.tick(&mut tracer, &kernel.symbols, now)?;
-                tick.devices = followed.news();
+                tick.devices = followed.news(&tick);
                 model.apply(&tick);
                 writer.tick(&tick)?;
             }
@@ -93,11 +95,11 @@ async fn record(options: &RecordOptions, blocked: Blocked) -> Result<u8> {
             }
         }
     };
-    let window_end_ns = Clock::now();
     tracer.disarm()?;
+    let window_end_ns = Clock::now();
     followed.read_statistics(window_end_ns);
     let mut tick = reader.tick(&mut tracer, &kernel.symbols, window_end_ns)?;
-    tick.devices = followed.news();
+    tick.devices = followed.news(&tick);
     model.apply(&tick);
     writer.tick(&tick)?;
     let footer = Footer {
@@ -212,7 +214,15 @@ fn timer(every: Duration) -> tokio::time::Interval {
 
 /// Refuses, with every remedy at once, what `doctor` calls missing.
 fn permitted() -> Result<()> {
-    let checks = EnvironmentFacts::read().checks();
+    let facts = EnvironmentFacts::read();
+    if !facts.initial_pid_namespace {
+        log::warn!(
+            "this is a PID namespace of its own, in which processes have other numbers than in the \
+             kernel: the workload cannot be told from others, nor cil-trace's own work left out; \
+             run it in the machine's own (docker run --pid=host)"
+        );
+    }
+    let checks = facts.checks();
     let missing: Vec<_> = checks
         .iter()
         .filter(|check| check.status == Status::Missing)

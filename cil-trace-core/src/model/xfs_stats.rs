@@ -37,9 +37,11 @@ pub fn log_forces(start: &str, end: &str) -> Option<u64> {
 }
 
 impl Counter {
-    /// `None` if a text does not have it; the counters are 32 bits wide and wrap.
+    /// `None` if a text does not have it; the counters are 32 bits wide and wrap. They begin at 0
+    /// with a mount, so that an empty start is 0.
     fn between(self, start: &str, end: &str) -> Option<u64> {
-        Some(u64::from(self.of(end)?.wrapping_sub(self.of(start)?)))
+        let before = if start.is_empty() { 0 } else { self.of(start)? };
+        Some(u64::from(self.of(end)?.wrapping_sub(before)))
     }
 
     fn of(self, text: &str) -> Option<u32> {

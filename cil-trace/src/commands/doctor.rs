@@ -50,6 +50,7 @@ fn try_probes() -> Result<Vec<ProbeOutcome>> {
         sets: Set::ALL.to_vec(),
         filtered: true,
         diagnostics: false,
+        filesystems: 0,
     };
     Ok(Tracer::load(&kernel, &options)?.outcomes)
 }

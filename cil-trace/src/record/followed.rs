@@ -1,13 +1,19 @@
 //! The filesystems and devices that a recording follows, also those that are mounted later.
 
 use crate::options::{Filter as Wanted, RecordOptions};
-use crate::system::devices::{Filter, Topology, xfs_stats};
+use crate::system::devices::{Filter, Topology, named, xfs_names, xfs_stats as read_stats};
 use crate::system::mounts::MountWatch;
 use crate::trace::Maps;
 use anyhow::{Context as _, Result};
 use cil_trace_core::device::{Dev, Device};
+use cil_trace_core::model::xfs_stats;
 use cil_trace_core::session::XfsStats;
-use std::collections::BTreeMap;
+use cil_trace_core::tick::Tick;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// A counter that has grown by more than this between two ticks has fallen instead: they wrap at
+/// 32 bits, and no log writes two billion iclogs in a second.
+const FALLEN: u64 = 1 << 31;
 
 /// What is followed.
 pub struct Followed {
@@ -83,6 +89,12 @@ impl Followed {
             .context("cannot watch /proc/self/mountinfo")
     }
 
+    /// How many filesystems are followed.
+    #[must_use]
+    pub fn filesystems(&self) -> usize {
+        self.topology.filesystems.len()
+    }
+
     /// Takes in what has been mounted meanwhile, unless the user has named what to follow.
     ///
     /// # Errors
@@ -96,23 +108,52 @@ impl Followed {
         self.announce(maps)
     }
 
-    /// Devices of which the recording does not know what is known now. What has been unmounted
-    /// keeps what was known of it.
-    pub fn news(&mut self) -> Vec<Device> {
+    /// The same if the kernel lists another XFS than before: mounts in other namespaces do not wake
+    /// [`Followed::changed`].
+    ///
+    /// # Errors
+    ///
+    /// If the mounts cannot be read.
+    pub fn look_around(&mut self, maps: &mut Maps) -> Result<()> {
+        let known = |name: &String| {
+            self.topology
+                .filesystems
+                .iter()
+                .any(|known| known.name == *name)
+        };
+        if self.filtered || xfs_names().iter().all(known) {
+            return Ok(());
+        }
+        self.refresh(maps)
+    }
+
+    /// Devices of which the recording does not know what is known now, and those that `tick` names
+    /// for the first time. What has been unmounted keeps what was known of it.
+    pub fn news(&mut self, tick: &Tick) -> Vec<Device> {
+        let counted = tick
+            .counters
+            .iter()
+            .flat_map(|(series, _)| [series.dev, series.via]);
+        let strangers: BTreeSet<Dev> = counted
+            .filter(|dev| *dev != Dev::NONE && !self.recorded.contains_key(dev))
+            .collect();
+        let strangers = strangers.into_iter().filter_map(named);
         let mut news = Vec::new();
-        for device in &self.topology.devices {
-            if self.recorded.get(&device.dev) != Some(device) {
+        for device in self.topology.devices.iter().cloned().chain(strangers) {
+            if self.recorded.get(&device.dev) != Some(&device) {
                 self.recorded.insert(device.dev, device.clone());
-                news.push(device.clone());
+                news.push(device);
             }
         }
         news
     }
 
-    /// Reads XFS's own statistics of every filesystem; an unmounted one keeps its last.
+    /// Reads XFS's own statistics of every filesystem; an unmounted one keeps its last. The first
+    /// call is the window's start.
     pub fn read_statistics(&mut self, now: u64) {
+        let at_start = self.statistics.is_empty();
         for filesystem in &self.topology.filesystems {
-            let Some(text) = xfs_stats(&filesystem.name) else {
+            let Some(text) = read_stats(&filesystem.name) else {
                 continue;
             };
             let entry = self
@@ -120,9 +161,17 @@ impl Followed {
                 .entry(filesystem.name.clone())
                 .or_insert_with(|| XfsStats {
                     device: filesystem.name.clone(),
-                    start: text.clone(),
+                    start: if at_start {
+                        text.clone()
+                    } else {
+                        String::new()
+                    },
                     ..XfsStats::default()
                 });
+            // Counters that fall are those of a new mount.
+            if xfs_stats::log_writes(&entry.end, &text).is_some_and(|writes| writes > FALLEN) {
+                entry.start = String::new();
+            }
             entry.end = text;
             entry.end_ns = now;
         }

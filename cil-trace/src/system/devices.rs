@@ -336,3 +336,20 @@ fn log_size(path: &Path, dev: Dev) -> Option<u64> {
     let same = from_stat(root.metadata().ok()?.dev()) == dev;
     same.then(|| ioctl::xfs_log_size(root).ok()).flatten()
 }
+
+/// Names of every XFS that the kernel has mounted, in whatever namespace.
+#[must_use]
+pub fn xfs_names() -> Vec<String> {
+    Sysfs::new(SYS).xfs_names()
+}
+
+/// A device by its number alone, with its name and nothing else; `None` if there is none.
+#[must_use]
+pub fn named(dev: Dev) -> Option<Device> {
+    let name = Sysfs::new(SYS).block(dev)?.name;
+    Some(Device {
+        dev,
+        name,
+        ..Device::default()
+    })
+}

@@ -25,7 +25,15 @@ pub struct Options {
     pub filtered: bool,
     /// Let the programs log what they cannot explain.
     pub diagnostics: bool,
+    /// Filesystems to make room for; some more may be mounted later.
+    pub filesystems: usize,
 }
+
+/// Histograms that one busy filesystem and its disk have at most: a row of the metrics table for
+/// each of the causes that occur together.
+const HISTOGRAMS_EACH: usize = 48;
+/// Filesystems for which there is room beyond those that are there at the start.
+const SPARE_FILESYSTEMS: usize = 8;
 
 /// The kernel side, attached and disarmed. Everything is gone from the kernel when it is dropped,
 /// or when the process dies.
@@ -62,6 +70,9 @@ impl Tracer {
         for (name, value) in &globals {
             loader.override_global(name, value, false);
         }
+        // Each takes 1.3 KiB on every possible CPU, so not more than can be needed.
+        let histograms = (options.filesystems + SPARE_FILESYSTEMS) * HISTOGRAMS_EACH;
+        loader.map_max_entries("HISTS", u32::try_from(histograms).unwrap_or(u32::MAX));
         let mut ebpf = loader.load(OBJECT).map_err(explain_load)?;
         if options.diagnostics {
             forward_diagnostics(&mut ebpf);
@@ -272,6 +283,11 @@ fn state(kernel: &RunningKernel, options: &Options, outcomes: &[ProbeOutcome]) -
         filtered: u32::from(options.filtered),
         own_pid: std::process::id(),
         ranges: 0,
+        probes: outcomes
+            .iter()
+            .filter(|row| row.outcome.measured())
+            .filter_map(|row| Probe::from_name(&row.probe))
+            .fold(0, |probes, probe| probes | State::bit(probe)),
         ends: by_return(Probe::ForceEnd, State::FORCE_END)
             | by_return(Probe::FsyncEnd, State::FSYNC_END),
         reserved: 0,

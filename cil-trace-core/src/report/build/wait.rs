@@ -23,7 +23,8 @@ pub(super) fn fsyncs(model: &Model) -> Vec<FsyncRow> {
     let row = |(series, count): (&Series, u64)| {
         let same = |other: &Series| (other.dev, other.label) == (series.dev, series.label);
         let forced_log = model.sum(Metric::FsyncForced, same);
-        let flushed_only = model.sum(Metric::FsyncFlushedOnly, same);
+        let both = model.sum(Metric::FsyncForcedAndFlushed, same);
+        let flushed_only = model.sum(Metric::FsyncFlushed, same).saturating_sub(both);
         let latency = ends.then(|| Hist::from(&model.histogram(Metric::FsyncLatency, same)));
         FsyncRow {
             device: model.name(series.dev),
@@ -95,7 +96,12 @@ const ICLOG_SPACE: &str = "iclog-space";
 /// One row per measured wait and filesystem.
 pub(super) fn waits(model: &Model) -> Vec<WaitRow> {
     let mut rows = Vec::new();
+    // An approximation has no times, only the filesystem's own count.
+    let timed = model.outcome(Probe::IclogSpace) == Some(Outcome::Attached);
     for (kind, probe, metric) in WAITS {
+        if probe == Probe::IclogSpace && !timed {
+            continue;
+        }
         for dev in filesystems(model, &[metric]) {
             if let Some(wait) = View::of(model, dev).hist(probe, metric) {
                 let (kind, device) = (kind.to_owned(), model.name(dev));
@@ -108,7 +114,7 @@ pub(super) fn waits(model: &Model) -> Vec<WaitRow> {
             }
         }
     }
-    if !model.measured(Probe::IclogSpace) {
+    if !timed {
         rows.extend(iclog_space_waits(model));
     }
     rows
