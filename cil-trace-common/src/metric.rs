@@ -123,6 +123,9 @@ metrics! {
     FlushIssued = 65 => "flush_issued", Counter, "1", None;
     /// Device-level flush requests that were empty; `dev` is the whole disk.
     FlushIssuedEmpty = 66 => "flush_issued_empty", Counter, "1", None;
+    /// Bios with PREFLUSH or FUA to a partition that is out of scope, of a disk that is in it; `dev`
+    /// is the whole disk.
+    FlushForeign = 69 => "flush_foreign", Counter, "1", None;
     /// Requests: creation to issue; `dev` is the whole disk.
     QueueTime = 67 => "queue_time", Histogram, "ns", None;
     /// Requests: issue to completion; `dev` is the whole disk.

@@ -93,6 +93,8 @@ macro_rules! for_each_offset {
             XINODE_MOUNT: Member("xfs_inode", ["i_mount"]);
             ITEM_LOG: Member("xfs_log_item", ["li_log"]);
             ITEM_MOUNT: Member("xfs_log_item", ["li_mountp"]);
+            AIL_LOG: Member("xfs_ail", ["ail_log"]);
+            AIL_PUSH_AIL: Argument("xfs_ail_push", "xfs_ail");
             WORK_FUNC: Member("work_struct", ["func"]);
             LOOP_ROOTCG_WORK: Member("loop_device", ["rootcg_work"]);
             LOOP_DISK: Member("loop_device", ["lo_disk"]);

@@ -179,8 +179,16 @@ const DEV_OF_LOG: Layout = &[&["LOG_MOUNT", "MOUNT_SUPER", "SUPER_DEV"]];
 const DEV_OF_INODE: Layout = &[&["XINODE_MOUNT", "MOUNT_SUPER", "SUPER_DEV"]];
 /// From `struct xfs_trans` to its `dev_t`.
 const DEV_OF_TRANS: Layout = &[&["TRANS_MOUNT", "MOUNT_SUPER", "SUPER_DEV"]];
-/// From a log item to its `dev_t`: by its log since 6.1, by its mount before.
+/// From what an AIL event is about to its `dev_t`: by the AIL, or by the log item and its log (since
+/// 6.1) or its mount.
 const DEV_OF_ITEM: Layout = &[
+    &[
+        "AIL_PUSH_AIL",
+        "AIL_LOG",
+        "LOG_MOUNT",
+        "MOUNT_SUPER",
+        "SUPER_DEV",
+    ],
     &["ITEM_LOG", "LOG_MOUNT", "MOUNT_SUPER", "SUPER_DEV"],
     &["ITEM_MOUNT", "MOUNT_SUPER", "SUPER_DEV"],
 ];

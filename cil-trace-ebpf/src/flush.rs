@@ -219,6 +219,7 @@ fn found(dev: u32, whole: u32) -> Scope {
 fn foreign(whole: u32, flags: u32) -> Option<()> {
     // SAFETY: user space replaces entries whole.
     let disk = unsafe { DEVICES.get(whole) }?;
+    add(PROBE, &key(Metric::FlushForeign, whole, 0), 1);
     add(
         PROBE,
         &key(Metric::FlushNeeded, whole, 0),

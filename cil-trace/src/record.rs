@@ -15,10 +15,12 @@ use cil_trace_core::model::Model;
 use cil_trace_core::recording::{RecordingError, Writer};
 use cil_trace_core::report::schema::Report;
 use cil_trace_core::report::summary;
-use cil_trace_core::session::{Footer, Overhead};
+use cil_trace_core::session::{Footer, Header, Overhead};
+use cil_trace_core::tick::Tick;
 use followed::Followed;
 use session::{Clock, header, workload_of};
 use std::io::{Write as _, stderr};
+use std::path::Path;
 use std::time::Duration;
 use tokio::time::{MissedTickBehavior, interval};
 
@@ -61,14 +63,14 @@ async fn record(options: &RecordOptions, blocked: Blocked) -> Result<u8> {
         }
     }
     let mut header = header(options, &followed, &tracer)?;
-    let mut writer = Writer::create(&options.output, &header)?;
+    let mut file = Saved::create(options, &header)?;
     // The kernel keeps the programs' run times as long as this is open; see bpf_enable_stats(2).
     let _run_times = aya::sys::enable_stats(aya::sys::Stats::RunTime)
         .inspect_err(|error| log::warn!("the programs' cost is not measured: {error}"));
     header.window_start_ns = Clock::now();
     followed.read_statistics(header.window_start_ns);
     tracer.arm()?;
-    writer.header(&header)?;
+    file.header(&header)?;
     let subject = gate.open(options)?;
 
     let mut model = Model::new(header.clone());
@@ -80,18 +82,18 @@ async fn record(options: &RecordOptions, blocked: Blocked) -> Result<u8> {
         tokio::select! {
             ended = watch.ended() => break ended?,
             _ = ticks.tick() => {
-                followed.look_around(&mut tracer.maps)?;
+                file.note(followed.look_around(&mut tracer.maps));
                 let now = Clock::now();
                 followed.read_statistics(now);
-                let mut tick = reader.tick(&mut tracer, &kernel.symbols, now)?;
-                tick.devices = followed.news(&tick);
-                model.apply(&tick);
-                writer.tick(&tick)?;
+                if let Some(mut tick) = file.note(reader.tick(&mut tracer, &kernel.symbols, now)) {
+                    tick.devices = followed.news(&tick);
+                    model.apply(&tick);
+                    file.tick(&tick);
+                }
             }
             _ = drains.tick() => reader.drain(&mut tracer.maps),
             changed = followed.changed() => {
-                changed?;
-                followed.refresh(&mut tracer.maps)?;
+                file.note(changed.and_then(|()| followed.refresh(&mut tracer.maps)));
             }
         }
     };
@@ -101,7 +103,7 @@ async fn record(options: &RecordOptions, blocked: Blocked) -> Result<u8> {
     let mut tick = reader.tick(&mut tracer, &kernel.symbols, window_end_ns)?;
     tick.devices = followed.news(&tick);
     model.apply(&tick);
-    writer.tick(&tick)?;
+    file.tick(&tick);
     let footer = Footer {
         window_end_ns,
         interrupted: ended == Ended::Aborted,
@@ -115,8 +117,7 @@ async fn record(options: &RecordOptions, blocked: Blocked) -> Result<u8> {
     };
     // Everything leaves the kernel before the file is closed, which may take a while.
     drop(tracer);
-    finish(writer, &footer)?;
-    chown_back(&options.output)?;
+    let failure = file.finish(&footer);
     model.finish(footer);
     let report = Report::of(&model, false);
     if !options.quiet {
@@ -124,32 +125,92 @@ async fn record(options: &RecordOptions, blocked: Blocked) -> Result<u8> {
         // Nobody is left to tell if this fails.
         let _ = stderr().write_all(summary::text(&report, Some(&file)).as_bytes());
     }
-    Ok(status(options, &ended, &report))
-}
-
-/// A reader that keeps the recording open is no reason to fail: all of it is in the file.
-fn finish(writer: Writer, footer: &Footer) -> Result<()> {
-    match writer.finish(footer) {
-        Err(error @ RecordingError::StillOpen { .. }) => {
-            log::warn!("{error}");
-            Ok(())
+    match (ended.exit_code(), failure) {
+        // The workload's own failure is the more telling status; both are said.
+        (code @ 1.., Some(failure)) => {
+            log::error!("{failure:#}");
+            Ok(code)
         }
-        other => other.map_err(Into::into),
+        (0, Some(failure)) => Err(failure),
+        (0, None) if options.strict => Ok(strict(options, &report)),
+        (code, None) => Ok(code),
     }
 }
 
-fn status(options: &RecordOptions, ended: &Ended, report: &Report) -> u8 {
+/// What `--strict` makes of a workload that succeeded.
+fn strict(options: &RecordOptions, report: &Report) -> u8 {
     let lost = report.loss.total + report.loss.unpaired + report.loss.stacks_lost;
-    match ended.exit_code() {
-        0 if options.strict && lost > 0 => {
-            let _ = writeln!(
-                stderr(),
-                "cil-trace: --strict: {lost} losses; `cil-trace report {} loss` lists them",
-                options.output.display()
-            );
-            crate::error::RECORD
+    if lost == 0 {
+        return 0;
+    }
+    log::error!(
+        "--strict: {lost} losses; `cil-trace report {} loss` lists them",
+        options.output.display()
+    );
+    crate::error::RECORD
+}
+
+/// The recording's file. That it cannot be written does not end the recording: the workload goes on
+/// as it would have, and the summary is made from what was seen.
+struct Saved<'a> {
+    path: &'a Path,
+    writer: Option<Writer>,
+    failure: Option<anyhow::Error>,
+}
+
+impl<'a> Saved<'a> {
+    fn create(options: &'a RecordOptions, header: &Header) -> Result<Self> {
+        let path = &options.output;
+        Ok(Self {
+            path,
+            writer: Some(Writer::create(path, header)?),
+            failure: None,
+        })
+    }
+
+    fn header(&mut self, header: &Header) -> Result<()> {
+        match &mut self.writer {
+            Some(writer) => Ok(writer.header(header)?),
+            None => Ok(()),
         }
-        code => code,
+    }
+
+    fn tick(&mut self, tick: &Tick) {
+        let written = self
+            .writer
+            .as_mut()
+            .map_or(Ok(()), |writer| writer.tick(tick));
+        if self.note(written.map_err(Into::into)).is_none() {
+            // What is in the file stays readable, as a recording without an end.
+            self.writer = None;
+        }
+    }
+
+    /// The value, or the error kept for the end, of which the first is the telling one.
+    fn note<T>(&mut self, result: Result<T>) -> Option<T> {
+        result
+            .map_err(|error| {
+                if self.failure.is_none() {
+                    log::error!("{error:#}; the workload goes on");
+                    self.failure = Some(error);
+                }
+            })
+            .ok()
+    }
+
+    /// Completes the file; what went wrong since the window opened.
+    fn finish(mut self, footer: &Footer) -> Option<anyhow::Error> {
+        if let Some(writer) = self.writer.take() {
+            match writer.finish(footer) {
+                // All of it is in the file; a reader keeps it open.
+                Err(error @ RecordingError::StillOpen { .. }) => log::warn!("{error}"),
+                finished => {
+                    self.note(finished.map_err(Into::into));
+                }
+            }
+        }
+        self.note(chown_back(self.path));
+        self.failure
     }
 }
 

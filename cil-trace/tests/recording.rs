@@ -132,7 +132,7 @@ fn report_writes_a_page() {
     let page = fs::read_to_string(recorded.path("out.html")).unwrap();
     assert!(page.contains("loop2") && page.contains("xlog_state_release_iclog"));
     let missing = recorded.run(&["report", "--html", "no/out.html"]).code(1);
-    missing.stderr(contains("no/out.html: cannot write the page"));
+    missing.stderr(contains("no/out.html: cannot be written"));
 }
 
 #[test]

@@ -10,6 +10,7 @@ use crate::histogram::Histogram;
 use crate::series::Series;
 use crate::session::{Footer, Header, Outcome};
 use crate::tick::{ProcessRow, SampledEvent, Tick};
+use cil_trace_common::cause::Cause;
 use cil_trace_common::event::EventKind;
 use cil_trace_common::loss::LossCause;
 use cil_trace_common::metric::Metric;
@@ -92,9 +93,16 @@ impl Model {
             end_ns: tick.end_ns,
             ..TickSums::default()
         };
+        self.devices.extend(
+            tick.devices
+                .iter()
+                .map(|device| (device.dev, device.clone())),
+        );
         for &(series, count) in &tick.counters {
             add(&mut self.counters, series, count);
-            if let Some(sum) = sums.of(series.metric) {
+            if self.is_uppermost(&series)
+                && let Some(sum) = sums.of(series.metric)
+            {
                 *sum = sum.saturating_add(count);
             }
         }
@@ -115,11 +123,6 @@ impl Model {
                 row.count,
             );
         }
-        self.devices.extend(
-            tick.devices
-                .iter()
-                .map(|device| (device.dev, device.clone())),
-        );
         self.processes
             .extend(tick.processes.iter().map(|row| (row.pid, row.clone())));
         self.stacks.extend(
@@ -131,6 +134,23 @@ impl Model {
         self.events.extend(tick.events.iter().cloned());
         self.events
             .drain(..self.events.len().saturating_sub(EVENTS_KEPT));
+    }
+
+    /// Whether a count is XFS's own and not one that a device beneath repeats: only those may be
+    /// added up over devices.
+    #[must_use]
+    pub fn is_uppermost(&self, series: &Series) -> bool {
+        let carries_xfs = |device: &Device| {
+            device.filesystem.as_deref() == Some("xfs")
+                && (device.dev == series.dev || device.partition_of == Some(series.dev))
+        };
+        match series.metric {
+            Metric::FlushRequested => {
+                series.via == Dev::NONE && series.cause() != Some(Cause::ForeignFs)
+            }
+            Metric::FlushIssued => self.devices.values().any(carries_xfs),
+            _ => true,
+        }
     }
 
     /// Adds the end of the session.

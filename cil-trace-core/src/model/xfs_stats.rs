@@ -71,9 +71,15 @@ mod tests {
 
     #[test]
     fn what_is_missing_is_none() {
-        for end in ["", "log", "log 1 2 3", "log 1 2 3 many", "push_ail 1 2 3 4"] {
-            assert_eq!(log_forces(START, end), None, "{end:?}");
-            assert_eq!(log_forces(end, START), None, "{end:?}");
+        for text in ["log", "log 1 2 3", "log 1 2 3 many", "push_ail 1 2 3 4"] {
+            assert_eq!(log_forces(START, text), None, "{text:?}");
+            assert_eq!(log_forces(text, START), None, "{text:?}");
         }
+        assert_eq!(log_forces(START, ""), None);
+    }
+
+    #[test]
+    fn a_filesystem_mounted_since_began_at_zero() {
+        assert_eq!(log_writes("", START), Some(10));
     }
 }

@@ -75,7 +75,10 @@ CREATE VIEW v_ticks AS
         sum(iif(metric = 'commits', value, 0)) AS commits,
         sum(iif(metric = 'pushes', value, 0)) AS pushes,
         sum(iif(metric = 'forces', value, 0)) AS forces,
-        sum(iif(metric = 'flush_requested', value, 0)) AS flushes_requested,
-        sum(iif(metric = 'flush_issued', value, 0)) AS flushes_issued
+        sum(iif(metric = 'flush_requested' AND via IS NULL AND label <> 'fs', value, 0))
+            AS flushes_requested,
+        sum(iif(metric = 'flush_issued' AND device IN (
+            SELECT coalesce(partition_of, device) FROM v_devices WHERE filesystem = 'xfs'
+        ), value, 0)) AS flushes_issued
     FROM ticks LEFT JOIN counters ON counters.tick = ticks.tick GROUP BY ticks.tick;
 ";

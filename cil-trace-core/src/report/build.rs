@@ -30,6 +30,7 @@ impl Report {
             tool: header.tool.clone(),
             kernel: header.machine.kernel.clone(),
             command: header.command.clone(),
+            scope: header.scope.clone(),
             started_at: header.started_at.clone(),
             duration_ns: end_ns.saturating_sub(start_ns),
             interrupted: footer.is_none_or(|footer| footer.interrupted),
@@ -96,12 +97,13 @@ impl From<&Histogram> for Hist {
 
 /// Those that waited longest come first, then those that forced most.
 fn processes(model: &Model) -> Vec<ProcessRow> {
+    let flushes = model.measured(Probe::FlushRequests);
     let row = |process: &crate::tick::ProcessRow| ProcessRow {
         pid: process.pid,
         comm: process.comm.clone(),
         workload: process.workload,
         forces: process.forces,
-        flushes_requested: process.flushes_requested,
+        flushes_requested: flushes.then_some(process.flushes_requested),
         lock_wait_ns: None,
         log_wait_ns: process.log_wait_ns,
     };

@@ -18,6 +18,8 @@ pub struct Report {
     pub kernel: String,
     /// The workload's command line.
     pub command: Vec<String>,
+    /// What was asked for: devices, process, probe sets.
+    pub scope: crate::session::Scope,
     /// RFC 3339.
     pub started_at: String,
     /// Length of the window.
@@ -192,12 +194,12 @@ pub struct FsyncRow {
     pub count: u64,
     /// Call to end.
     pub latency: Option<Hist>,
-    /// Calls inside which the log was forced.
-    pub forced_log: u64,
-    /// Calls that only flushed the device's cache.
-    pub flushed_only: u64,
-    /// Calls that did neither.
-    pub neither: u64,
+    /// Calls inside which the log was forced; `null` if forces were not measured.
+    pub forced_log: Option<u64>,
+    /// Calls that only flushed the device's cache; `null` if flushes were not measured.
+    pub flushed_only: Option<u64>,
+    /// Calls that did neither; `null` if either was not measured.
+    pub neither: Option<u64>,
 }
 
 /// Log forces of one filesystem by cause.
@@ -211,7 +213,7 @@ pub struct ForceRow {
     pub count: u64,
     /// Call to end; `null` if not measured.
     pub latency: Option<Hist>,
-    /// `function`, or `tracepoint` for an approximated end.
+    /// `function`; or `lower_bound`, as an approximated end comes before the true one.
     pub method: Option<String>,
 }
 
@@ -409,8 +411,8 @@ pub struct ProcessRow {
     pub workload: bool,
     /// Log forces.
     pub forces: u64,
-    /// Bios with PREFLUSH or FUA.
-    pub flushes_requested: u64,
+    /// Bios with PREFLUSH or FUA; `null` if not measured.
+    pub flushes_requested: Option<u64>,
     /// Lock waits; `null` until measured.
     pub lock_wait_ns: Option<u64>,
     /// Waited for the log: forces, grants, throttling, iclog space, commit order.

@@ -236,7 +236,7 @@ fn the_end_of_a_force_says_how_it_was_seen() {
     let ends = [Probe::ForceEnd];
     for (outcome, method) in [
         (Outcome::Attached, Some("function")),
-        (Outcome::Approximated, Some("tracepoint")),
+        (Outcome::Approximated, Some("lower_bound")),
         (Outcome::Skipped, None),
     ] {
         let report = with(outcome, &ends);

@@ -26,7 +26,7 @@ fn scramble(numbers: &[u64], names: &[String]) -> Report {
     }
     for row in &mut report.fsyncs {
         row.count = number();
-        row.forced_log = number();
+        row.forced_log = Some(number());
     }
     for row in &mut report.forces {
         row.count = number();

@@ -3,7 +3,7 @@
 
 use cil_trace_core::histogram::Histogram;
 use cil_trace_core::report::schema::*;
-use cil_trace_core::session::{Outcome, Overhead, ProbeOutcome, ProgramCost, SCHEMA};
+use cil_trace_core::session::{Outcome, Overhead, ProbeOutcome, ProgramCost, SCHEMA, Scope};
 use std::collections::BTreeMap;
 
 const US: u64 = 1_000;
@@ -150,9 +150,9 @@ fn fsync(device: &str, kind: &str, count: u64, forced_log: u64, neither: u64) ->
         kind: kind.into(),
         count,
         latency: Some(skewed(2 * MS)),
-        forced_log,
-        flushed_only: count - forced_log - neither,
-        neither,
+        forced_log: Some(forced_log),
+        flushed_only: Some(count - forced_log - neither),
+        neither: Some(neither),
     }
 }
 
@@ -241,12 +241,12 @@ fn waits() -> Vec<WaitRow> {
 }
 
 fn processes() -> Vec<ProcessRow> {
-    let row = |pid, comm: &str, workload, forces, flushes_requested, log_wait_ns| ProcessRow {
+    let row = |pid, comm: &str, workload, forces, flushes, log_wait_ns| ProcessRow {
         pid,
         comm: comm.into(),
         workload,
         forces,
-        flushes_requested,
+        flushes_requested: Some(flushes),
         lock_wait_ns: None,
         log_wait_ns,
     };
@@ -312,6 +312,7 @@ pub fn report() -> Report {
         lock_wait_ns: None,
     };
     Report {
+        scope: Scope::default(),
         schema: SCHEMA,
         tool: "cil-trace 0.1.0".into(),
         kernel: "5.15.0-test".into(),
@@ -347,8 +348,8 @@ pub fn report() -> Report {
         ],
         forces: vec![
             force("sda1", "log-force:worker", 2, None),
-            force("sda1", "log-force:fsync", 63_010, Some("tracepoint")),
-            force("loop0", "log-force:fsync", 200, Some("tracepoint")),
+            force("sda1", "log-force:fsync", 63_010, Some("lower_bound")),
+            force("loop0", "log-force:fsync", 200, Some("lower_bound")),
         ],
         pushes: Pushes {
             by_device: vec![

@@ -37,7 +37,7 @@ fn fsync(kind: &str, count: u64, forced_log: u64) -> FsyncRow {
         device: "sda".into(),
         kind: kind.into(),
         count,
-        forced_log,
+        forced_log: Some(forced_log),
         ..FsyncRow::default()
     }
 }
@@ -151,7 +151,9 @@ fn fan_out_is_said_of_stacked_devices() {
         }],
         ..Report::default()
     };
-    assert!(facts(&sample).contains("fan-out 10: flushes of sda for each of dm-0"));
+    assert!(
+        facts(&sample).contains("fan-out 10: flushes requested of sda for each requested of dm-0")
+    );
     let flat = Report {
         devices: vec![device("sda")],
         ..Report::default()
@@ -224,7 +226,7 @@ fn story_j_fdatasync_that_forces_the_log() {
         "fdatasync on sda forced the log in 980 of 1,000 calls (98 %); median checkpoint: \
          1 transaction, 312 B"
     ));
-    sample.fsyncs[0].forced_log = 3;
+    sample.fsyncs[0].forced_log = Some(3);
     assert!(!facts(&sample).contains("forced the log"));
 }
 
@@ -252,7 +254,7 @@ fn forces_say_their_causes_and_whether_their_end_was_seen() {
         "{text}"
     );
     assert!(!text.contains("approximated"));
-    sample.forces[1].method = Some("tracepoint".into());
+    sample.forces[1].method = Some("lower_bound".into());
     assert!(
         facts(&sample).contains("p99 2.00 ms, approximated"),
         "{}",

@@ -1,5 +1,6 @@
 //! `flamegraph`: a recording's stacks as a picture.
 
+use super::output;
 use super::report::open;
 use crate::options::{FlameKind, FlamegraphOptions};
 use anyhow::{Context as _, Result};
@@ -9,7 +10,6 @@ use cil_trace_core::flame::{
     FlameError, FlameStack, Flamegraph, Subject, UNRESOLVED_WARNING, flamegraph,
 };
 use cil_trace_core::model::Model;
-use std::fs;
 use std::io::{Write as _, stderr, stdout};
 
 /// Draws a graph.
@@ -30,12 +30,7 @@ pub fn run(options: &FlamegraphOptions) -> Result<()> {
         );
     }
     match &options.output {
-        Some(path) => fs::write(path, graph.svg).with_context(|| {
-            format!(
-                "{}: cannot write the picture; give a writable -o OUT.svg",
-                path.display()
-            )
-        }),
+        Some(path) => output::write(path, &graph.svg, "-o"),
         None => stdout()
             .write_all(graph.svg.as_bytes())
             .context("cannot write the picture"),

@@ -3,6 +3,7 @@
 mod about;
 mod doctor;
 mod flamegraph;
+mod output;
 mod probes;
 mod report;
 

@@ -1,6 +1,6 @@
 //! `report`: a recording as text, JSON, CSV, Markdown or an HTML page.
 
-use super::flamegraph;
+use super::{flamegraph, output};
 use crate::error::Usage;
 use crate::options::{DEFAULT_FILE, ReportOptions};
 use anyhow::{Context as _, Result};
@@ -8,7 +8,6 @@ use cil_trace_core::model::Model;
 use cil_trace_core::recording::{Recording, RecordingError};
 use cil_trace_core::report::format::{Rendering, html};
 use cil_trace_core::report::schema::Report;
-use std::fs;
 use std::io::{Write as _, stderr, stdout};
 use std::path::Path;
 
@@ -40,12 +39,7 @@ pub fn run(options: &ReportOptions) -> Result<()> {
     match page {
         Some(path) => {
             let graph = flamegraph::flushes(&model)?;
-            fs::write(path, html::page(&report, Some(&graph.svg))).with_context(|| {
-                format!(
-                    "{}: cannot write the page; give a writable OUT",
-                    path.display()
-                )
-            })
+            output::write(path, &html::page(&report, Some(&graph.svg)), "--html")
         }
         None => {
             let text = rendering.render(&report)?;

@@ -244,6 +244,7 @@ impl Reader {
             if self.stacks.insert(id) {
                 let frames = stack.frames.iter().take_while(|&&address| address != 0);
                 let frames = frames.map(|&address| name(symbols, address)).collect();
+                let frames = without_tracer(frames);
                 new.push(Stack {
                     id: id.wrapping_sub(1),
                     frames,
@@ -253,6 +254,15 @@ impl Reader {
         new.sort_by_key(|stack| stack.id);
         Ok(new)
     }
+}
+
+/// A stack without what calls the program itself: everything down to the tracepoint's function.
+fn without_tracer(mut frames: Vec<String>) -> Vec<String> {
+    let tracepoint = frames
+        .iter()
+        .rposition(|frame| frame.starts_with("__traceiter_"));
+    frames.drain(..tracepoint.map_or(0, |position| position + 1));
+    frames
 }
 
 /// A function's name; unresolved, its address.

@@ -10,12 +10,16 @@ use std::mem::MaybeUninit;
 use std::ptr;
 use tokio::io::unix::AsyncFd;
 
-/// The signals that ask a program to end.
-const ENDING: [Signal; 4] = [
+/// The signals that end a program that does nothing about them and are meant for the command: to
+/// end it, or to tell it something of its own.
+const ENDING: [Signal; 7] = [
     Signal::SIGINT,
     Signal::SIGTERM,
     Signal::SIGHUP,
     Signal::SIGQUIT,
+    Signal::SIGUSR1,
+    Signal::SIGUSR2,
+    Signal::SIGALRM,
 ];
 
 /// The ending signals, held back until somebody reads them.

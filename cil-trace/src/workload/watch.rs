@@ -89,7 +89,7 @@ impl Subject {
             None => Err(Errno::SRCH.into()),
         };
         let remedy = match opened.as_ref().map_err(Errno::from_io_error) {
-            Err(Some(Errno::SRCH)) => "`ps -e` lists the processes there are",
+            Err(Some(Errno::SRCH)) => "there is no such process; `ps -e` lists those there are",
             Err(Some(Errno::INVAL | Errno::NOENT)) => {
                 "it is a thread: give its process, the Tgid in /proc/PID/status"
             }
@@ -226,7 +226,10 @@ impl Watch {
                         command.signal_all(Signal::SIGKILL).context("cannot kill the command")?;
                         return Ok(Ended::Aborted);
                     }
-                    *interrupted |= interrupt;
+                    if interrupt {
+                        *interrupted = true;
+                        log::warn!("interrupted; waiting for the command to end (again: kill it)");
+                    }
                     command.pass_on(received).with_context(|| {
                         format!("cannot pass {} on to the command", received.signal)
                     })?;

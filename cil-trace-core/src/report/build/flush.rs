@@ -105,7 +105,9 @@ fn fan_out(model: &Model, device: &Device) -> Option<f64> {
         return None;
     }
     let own = |dev| dev != Dev::NONE && (dev == device.dev || whole_disk(model, dev) == device.dev);
-    let requested = model.sum(Metric::FlushRequested, |series| own(series.dev));
+    // What lies beneath serves the partitions out of scope too.
+    let requested = model.sum(Metric::FlushRequested, |series| own(series.dev))
+        + model.counter(Metric::FlushForeign, device.dev);
     let beneath = model.sum(Metric::FlushRequested, |series| own(series.via));
     let stacked = beneath > 0 || !device.stacked_on.is_empty();
     (stacked && requested > 0).then(|| beneath as f64 / requested as f64)

@@ -22,9 +22,13 @@ pub(super) fn fsyncs(model: &Model) -> Vec<FsyncRow> {
     let ends = model.measured(Probe::FsyncEnd);
     let row = |(series, count): (&Series, u64)| {
         let same = |other: &Series| (other.dev, other.label) == (series.dev, series.label);
-        let forced_log = model.sum(Metric::FsyncForced, same);
-        let both = model.sum(Metric::FsyncForcedAndFlushed, same);
-        let flushed_only = model.sum(Metric::FsyncFlushed, same).saturating_sub(both);
+        let forced_log = model
+            .measured(Probe::Forces)
+            .then(|| model.sum(Metric::FsyncForced, same));
+        let flushed_only = model.measured(Probe::FlushRequests).then(|| {
+            let both = model.sum(Metric::FsyncForcedAndFlushed, same);
+            model.sum(Metric::FsyncFlushed, same).saturating_sub(both)
+        });
         let latency = ends.then(|| Hist::from(&model.histogram(Metric::FsyncLatency, same)));
         FsyncRow {
             device: model.name(series.dev),
@@ -33,9 +37,9 @@ pub(super) fn fsyncs(model: &Model) -> Vec<FsyncRow> {
             latency,
             forced_log,
             flushed_only,
-            neither: count
-                .saturating_sub(forced_log)
-                .saturating_sub(flushed_only),
+            neither: forced_log
+                .zip(flushed_only)
+                .map(|(forced, flushed)| count.saturating_sub(forced).saturating_sub(flushed)),
         }
     };
     model.counters(Metric::Fsyncs).map(row).collect()
@@ -45,7 +49,7 @@ pub(super) fn fsyncs(model: &Model) -> Vec<FsyncRow> {
 fn force_method(model: &Model) -> Option<&'static str> {
     match model.outcome(Probe::ForceEnd)? {
         Outcome::Attached => Some("function"),
-        Outcome::Approximated => Some("tracepoint"),
+        Outcome::Approximated => Some("lower_bound"),
         Outcome::Skipped | Outcome::Failed => None,
     }
 }

@@ -12,6 +12,7 @@ const ALWAYS: &[&str] = &[
     "tool",
     "kernel",
     "command",
+    "scope",
     "started_at",
     "duration_ns",
     "interrupted",

@@ -52,7 +52,8 @@ pub(super) fn processes(report: &Report) -> Table {
     let mut rows = report.processes.clone();
     rows.sort_by_key(|row| {
         Reverse((
-            row.forces.saturating_add(row.flushes_requested),
+            row.forces
+                .saturating_add(row.flushes_requested.unwrap_or(0)),
             row.log_wait_ns,
         ))
     });

@@ -192,7 +192,7 @@ pub(super) fn fan_out(report: &Report) -> Option<Fact> {
         .take(DEVICES)
         .map(|(row, fan_out)| {
             Fact::line(format!(
-                "fan-out {}: flushes of {} for each of {}",
+                "fan-out {}: flushes requested of {} for each requested of {}",
                 float(fan_out),
                 row.stacked_on.join(" "),
                 row.device
@@ -257,14 +257,16 @@ pub(super) fn fdatasync(report: &Report) -> Option<Fact> {
     report
         .fsyncs
         .iter()
-        .filter(|row| row.kind == "fdatasync" && row.forced_log > row.count / 2)
+        .filter(|row| row.kind == "fdatasync")
+        .filter_map(|row| Some((row, row.forced_log?)))
+        .filter(|(row, forced)| *forced > row.count / 2)
         .take(DEVICES)
-        .map(|row| {
-            let share = share(row.forced_log, row.count).map_or(String::new(), percent);
+        .map(|(row, forced)| {
+            let share = share(forced, row.count).map_or(String::new(), percent);
             let mut text = format!(
                 "fdatasync on {} forced the log in {} of {} calls ({share})",
                 row.device,
-                short_count(row.forced_log),
+                short_count(forced),
                 short_count(row.count)
             );
             if let Some(pushes) = pushes(report, &row.device)

@@ -20,7 +20,10 @@ const COMMAND: usize = 40;
 pub(super) fn heading(report: &Report) -> Option<Fact> {
     let mut command = report.command.join(" ");
     if command.is_empty() {
-        "system-wide".clone_into(&mut command);
+        command = match report.scope.pid {
+            Some(pid) => format!("process {pid}"),
+            None => "system-wide".to_owned(),
+        };
     } else if command.chars().count() > COMMAND {
         command = command.chars().take(COMMAND - 3).collect::<String>() + "...";
     }
