@@ -37,13 +37,15 @@ pub fn run(options: &FlamegraphOptions) -> Result<()> {
     }
 }
 
-/// The graph of cache flushes.
+/// The graph of the cache flushes that XFS asked for; what a device beneath makes of them would
+/// count them again.
 ///
 /// # Errors
 /// The library cannot draw it.
 pub fn flushes(model: &Model) -> Result<Flamegraph, FlameError> {
     let stacks: Vec<_> = model
         .flush_stacks()
+        .filter(|(_, _, cause, _)| *cause != Cause::ForeignFs as u16)
         .map(|(stack, dev, cause, count)| {
             let cause = Cause::from_u16(cause).unwrap_or(Cause::Other).name();
             let frames = model.stack(stack).unwrap_or_default().to_vec();
@@ -54,6 +56,6 @@ pub fn flushes(model: &Model) -> Result<Flamegraph, FlameError> {
         .iter()
         .map(|stack| stack.weight)
         .fold(0, u64::saturating_add);
-    let requested = model.sum(Metric::FlushRequested, |_| true);
+    let requested = model.sum(Metric::FlushRequested, |series| model.is_uppermost(series));
     flamegraph(&stacks, &Subject::flushes(requested.saturating_sub(drawn)))
 }
