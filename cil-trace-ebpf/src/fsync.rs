@@ -28,6 +28,8 @@ pub fn xfs_dir_fsync(ctx: RawTracePointContext) -> i32 {
 
 fn started(ctx: &RawTracePointContext, directory: bool) -> Option<()> {
     let state = armed()?;
+    // First of all, so that the time in this program is in the latency, as the workload sees it.
+    let start = now();
     let dev = filesystem_in_scope(dev_of_inode(ctx.arg(0))?)?;
     let task = task::current(Probe::Fsyncs)?;
     ended(task);
@@ -40,7 +42,7 @@ fn started(ctx: &RawTracePointContext, directory: bool) -> Option<()> {
         )
     };
     task.fsync = Fsync {
-        start: now(),
+        start,
         end: 0,
         dev,
         kind: kind as u32,
