@@ -29,6 +29,9 @@ fn start(ctx: &RawTracePointContext) -> Option<()> {
     let task = task::current(Probe::Commits)?;
     // A commit begins outside any force: what is left of one is over.
     force::forget(task);
+    // Deferred work is done at the beginning of a commit, in transactions that are rolled.
+    let roll = task.commit.start != 0 && task.commit.inserted == 0;
+    task.commit.roll = u64::from(roll);
     task.commit.mount = pointer(ctx.arg(0), &TRANS_MOUNT)?;
     task.commit.start = now();
     task.commit.inserted = 0;
@@ -97,12 +100,17 @@ fn end() -> Option<()> {
     armed()?;
     let task = task::known()?;
     let commit = task.commit;
-    task.commit.start = 0;
+    let now = now();
+    task.commit.start = if commit.roll != 0 { now } else { 0 };
+    task.commit.roll = 0;
+    task.commit.inserted = 0;
+    task.commit.throttled = 0;
+    task.commit.lock_at = 0;
+    task.commit.lock_ns = 0;
     // A cancelled transaction, or a commit that logged nothing.
     if commit.start == 0 || commit.inserted == 0 {
         return None;
     }
-    let now = now();
     let dev = filesystem_in_scope(dev_of_mount(commit.mount)?)?;
     let probe = Probe::Commits;
     record(

@@ -26,6 +26,7 @@ pub fn xfs_log_force(ctx: RawTracePointContext) -> i32 {
 /// force as its caller; and it fires when `xfsaild` asks for a push, with a sequence as `lsn`.
 fn started(ctx: &RawTracePointContext) -> Option<()> {
     let state = armed()?;
+    let start = now();
     let caller = stack::group_of(ctx.arg(2), state.ranges);
     if caller == Group::LogForce.bit() {
         return None;
@@ -66,7 +67,7 @@ fn started(ctx: &RawTracePointContext) -> Option<()> {
         outermost(groups)
     };
     task.force = Force {
-        start: now(),
+        start,
         dev,
         cause: cause as u32,
         in_fsync: u32::from(in_fsync),

@@ -30,6 +30,8 @@ pub fn xfs_dir_fsync(ctx: RawTracePointContext) -> i32 {
 
 fn started(ctx: &RawTracePointContext, directory: bool) -> Option<()> {
     let state = armed()?;
+    // First of all, so that the time in this program is in the latency, as the workload sees it.
+    let start = now();
     let task = task::current(Probe::Fsyncs)?;
     // What is left of an earlier fsync or force is over, also of a filesystem in scope when this
     // one is not.
@@ -45,7 +47,7 @@ fn started(ctx: &RawTracePointContext, directory: bool) -> Option<()> {
         )
     };
     task.fsync = Fsync {
-        start: now(),
+        start,
         end: 0,
         dev,
         kind: kind as u32,

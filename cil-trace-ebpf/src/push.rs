@@ -68,12 +68,14 @@ fn dev_of(checkpoint: &Checkpoint) -> Option<u32> {
 pub fn queued(work: u64) -> Option<()> {
     dev_of(&checkpoint_of(work)?)?;
     let task = task::current(PROBE)?;
-    let trigger = if task.commit.start != 0 {
-        Cause::Background as u32
-    } else if task.ail_push != 0 {
+    // A commit begins outside any force, so that a force comes first: it is inside the commit, for
+    // busy extents.
+    let trigger = if task.ail_push != 0 {
         Cause::Ail as u32
     } else if task.force.start != 0 {
         task.force.cause
+    } else if task.commit.start != 0 {
+        Cause::Background as u32
     } else {
         Cause::Other as u32
     };

@@ -102,6 +102,8 @@ pub struct Commit {
     pub lock_at: u64,
     /// Waited for `xc_ctx_lock`.
     pub lock_ns: u64,
+    /// 1 for a roll inside a commit, which goes on when the roll has ended.
+    pub roll: u64,
 }
 
 /// A log force.

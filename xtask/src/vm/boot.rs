@@ -43,10 +43,9 @@ const TIMED_OUT: i32 = 124;
 pub fn run(image: &Image, initramfs: &Path, results: &Path, limit: u32) -> Result<u8> {
     let console = results.join("console");
     let (xfs, left) = (disk(XFS_BYTES)?, disk(RESULT_BYTES)?);
-    let mut qemu = command(
-        "timeout",
-        &["--kill-after=10", &limit.to_string(), "qemu-system-x86_64"],
-    );
+    // Without --foreground timeout(1) leaves this process group, and Ctrl-C does not reach QEMU.
+    let mut qemu = command("timeout", &["--foreground", "--kill-after=10"]);
+    qemu.arg(limit.to_string()).arg("qemu-system-x86_64");
     qemu.args(MACHINE)
         .arg("-kernel")
         .arg(&image.vmlinuz)
