@@ -50,9 +50,20 @@ pub struct Subject<'a> {
     pub one_is: &'a str,
     /// How many are missing.
     pub lost: u64,
+    /// Whether it carries the script that zooms and searches.
+    pub script: bool,
 }
 
 impl Subject<'_> {
+    /// For a page that holds the graph, where a script has no place.
+    #[must_use]
+    pub const fn in_page(self) -> Self {
+        Self {
+            script: false,
+            ..self
+        }
+    }
+
     /// The graph of cache flushes, of which `lost` are missing.
     #[must_use]
     pub const fn flushes(lost: u64) -> Self {
@@ -61,6 +72,7 @@ impl Subject<'_> {
             unit: "flushes",
             one_is: "a bio with PREFLUSH or FUA",
             lost,
+            script: true,
         }
     }
 }
@@ -189,6 +201,7 @@ fn draw(
     options.text_truncate_direction = TextTruncateDirection::Right;
     // Two graphs of the same numbers are the same file.
     options.deterministic = true;
+    options.no_javascript = !subject.script;
     options.palette_map = Some(&mut palette);
     let mut svg = Vec::new();
     from_lines(&mut options, folded.lines(), &mut svg)?;

@@ -19,7 +19,7 @@ use std::io::{Write as _, stderr, stdout};
 pub fn run(options: &FlamegraphOptions) -> Result<()> {
     let model = open(&options.input)?;
     let graph = match options.kind {
-        FlameKind::Flush => flushes(&model)?,
+        FlameKind::Flush => flushes(&model, false)?,
     };
     if graph.unresolved_pct > UNRESOLVED_WARNING {
         let _ = writeln!(
@@ -42,7 +42,7 @@ pub fn run(options: &FlamegraphOptions) -> Result<()> {
 ///
 /// # Errors
 /// The library cannot draw it.
-pub fn flushes(model: &Model) -> Result<Flamegraph, FlameError> {
+pub fn flushes(model: &Model, in_page: bool) -> Result<Flamegraph, FlameError> {
     let stacks: Vec<_> = model
         .flush_stacks()
         .filter(|(_, _, cause, _)| *cause != Cause::ForeignFs as u16)
@@ -57,5 +57,7 @@ pub fn flushes(model: &Model) -> Result<Flamegraph, FlameError> {
         .map(|stack| stack.weight)
         .fold(0, u64::saturating_add);
     let requested = model.sum(Metric::FlushRequested, |series| model.is_uppermost(series));
-    flamegraph(&stacks, &Subject::flushes(requested.saturating_sub(drawn)))
+    let subject = Subject::flushes(requested.saturating_sub(drawn));
+    let subject = if in_page { subject.in_page() } else { subject };
+    flamegraph(&stacks, &subject)
 }

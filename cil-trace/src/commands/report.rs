@@ -38,7 +38,7 @@ pub fn run(options: &ReportOptions) -> Result<()> {
     );
     match page {
         Some(path) => {
-            let graph = flamegraph::flushes(&model)?;
+            let graph = flamegraph::flushes(&model, true)?;
             output::write(path, &html::page(&report, Some(&graph.svg)), "--html")
         }
         None => {

@@ -258,9 +258,10 @@ impl Reader {
 
 /// A stack without what calls the program itself: everything down to the tracepoint's function.
 fn without_tracer(mut frames: Vec<String>) -> Vec<String> {
-    let tracepoint = frames
-        .iter()
-        .rposition(|frame| frame.starts_with("__traceiter_"));
+    // Which of them is there depends on what the compiler made of the tracepoint.
+    const TRACER: [&str; 3] = ["bpf_trace_run", "__bpf_trace_", "__traceiter_"];
+    let is_tracer = |frame: &String| TRACER.iter().any(|start| frame.starts_with(start));
+    let tracepoint = frames.iter().rposition(is_tracer);
     frames.drain(..tracepoint.map_or(0, |position| position + 1));
     frames
 }
