@@ -94,8 +94,18 @@ fn queued(ctx: &RawTracePointContext, bio: u64) -> Option<()> {
     if known.is_none() && state.filtered != 0 {
         return foreign(whole, flags);
     }
-    let frames = stack::capture(PROBE, ctx);
-    let groups = frames.map_or(0, |frames| stack::groups_in(frames, state.ranges));
+    // What a device beneath gets is passed on, or the work of the filesystem there: no stack says
+    // more. And an iclog's cause was decided when it was made to go out.
+    let beneath = known.is_some_and(|scope| scope.flags & Scope::XFS == 0);
+    let frames = if beneath {
+        None
+    } else {
+        stack::capture(PROBE, ctx)
+    };
+    let groups = match frames {
+        Some(frames) if iclog.is_none() => stack::groups_in(frames, state.ranges),
+        _ => 0,
+    };
     let scope = match known {
         Some(scope) => scope,
         // A filesystem that was mounted a moment ago, or where user space does not see it.
