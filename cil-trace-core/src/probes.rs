@@ -3,8 +3,17 @@
 //! The loader walks it; `probes`, `doctor`, the recording and the documents read it. Which way a
 //! kernel allows is decided here, purely, from what is known of that kernel.
 
-use cil_trace_common::offset::OFFSETS;
+mod layout;
+mod resolve;
+
+pub use layout::Layout;
+pub use resolve::{Kernel, obstacle, open_ways, unknown_layout};
+
 use cil_trace_common::probe::Probe;
+use layout::{
+    BIO_FLAGS, CHECKPOINT_OF_WORK, CIL_OF_MOUNT, DEV_OF_BIO, DEV_OF_INODE, DEV_OF_ITEM, DEV_OF_LOG,
+    DEV_OF_MOUNT, DEV_OF_REQUEST, DEV_OF_TRANS, ICLOG, LOOP_OF_WORK,
+};
 
 /// How a program is attached.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -57,12 +66,6 @@ pub struct Way {
     /// If the way only comes close: what it measures, and what that misses.
     pub approximation: Option<&'static str>,
 }
-
-/// What must be known of this kernel's structures: one of these lists of offsets, whole.
-///
-/// The names are those of [`cil_trace_common::offset::OFFSETS`]. Without them a program loads, and
-/// counts nothing.
-pub type Layout = &'static [&'static [&'static str]];
 
 /// A group of probes that `--probes` selects.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -170,86 +173,6 @@ use Set::{Flush, Log};
 const NO_EVENT: &str = "this kernel has no such tracepoint";
 const END_BY_SLEEP: &str = "the end is the moment at which the task runs again after the last \
     sleep inside; calls that do not sleep are counted and have no latency";
-
-/// From `struct xfs_mount` to its `dev_t`.
-const DEV_OF_MOUNT: Layout = &[&["MOUNT_SUPER", "SUPER_DEV"]];
-/// From `struct xlog` to its `dev_t`.
-const DEV_OF_LOG: Layout = &[&["LOG_MOUNT", "MOUNT_SUPER", "SUPER_DEV"]];
-/// From `struct xfs_inode` to its `dev_t`.
-const DEV_OF_INODE: Layout = &[&["XINODE_MOUNT", "MOUNT_SUPER", "SUPER_DEV"]];
-/// From `struct xfs_trans` to its `dev_t`.
-const DEV_OF_TRANS: Layout = &[&["TRANS_MOUNT", "MOUNT_SUPER", "SUPER_DEV"]];
-/// From what an AIL event is about to its `dev_t`: by the AIL, or by the log item and its log (since
-/// 6.1) or its mount.
-const DEV_OF_ITEM: Layout = &[
-    &[
-        "AIL_PUSH_AIL",
-        "AIL_LOG",
-        "LOG_MOUNT",
-        "MOUNT_SUPER",
-        "SUPER_DEV",
-    ],
-    &["ITEM_LOG", "LOG_MOUNT", "MOUNT_SUPER", "SUPER_DEV"],
-    &["ITEM_MOUNT", "MOUNT_SUPER", "SUPER_DEV"],
-];
-/// From a mount to its `struct xfs_cil`.
-const CIL_OF_MOUNT: Layout = &[&["MOUNT_LOG", "LOG_CIL"]];
-/// From a push's work item to its checkpoint: one per context since 5.15, one per CIL before.
-const CHECKPOINT_OF_WORK: Layout = &[
-    &[
-        "WORK_FUNC",
-        "CTX_PUSH_WORK",
-        "CTX_CIL",
-        "CTX_SEQUENCE",
-        "CIL_LOG",
-    ],
-    &[
-        "WORK_FUNC",
-        "CIL_PUSH_WORK",
-        "CIL_CTX",
-        "CTX_SEQUENCE",
-        "CIL_LOG",
-    ],
-];
-const ICLOG: Layout = &[&[
-    "ICLOG_LOG",
-    "ICLOG_OFFSET",
-    "ICLOG_FLAGS",
-    "ICLOG_STATE",
-    "LOG_ICLOG_SIZE",
-]];
-const BIO_FLAGS: Layout = &[&["BIO_OPF", "BIO_SIZE", "REQ_PREFLUSH_BIT", "REQ_FUA_BIT"]];
-/// From a bio to its `dev_t` and its disk's: by a block device since 5.12, by its disk before.
-const DEV_OF_BIO: Layout = &[
-    &[
-        "BIO_BDEV",
-        "BDEV_DEV",
-        "BDEV_DISK",
-        "DISK_MAJOR",
-        "DISK_FIRST_MINOR",
-    ],
-    &["BIO_DISK", "DISK_MAJOR", "DISK_FIRST_MINOR"],
-];
-/// From a request to its disk's `dev_t`: by its queue since 5.17, directly before.
-const DEV_OF_REQUEST: Layout = &[
-    &[
-        "REQUEST_QUEUE",
-        "QUEUE_DISK",
-        "DISK_MAJOR",
-        "DISK_FIRST_MINOR",
-    ],
-    &["REQUEST_DISK", "DISK_MAJOR", "DISK_FIRST_MINOR"],
-];
-/// From a loop worker's work item to its device: the two kinds that there are since 5.14.
-const LOOP_OF_WORK: Layout = &[&[
-    "WORK_FUNC",
-    "LOOP_ROOTCG_WORK",
-    "LOOP_WORKER_WORK",
-    "LOOP_WORKER_DEVICE",
-    "LOOP_DISK",
-    "DISK_MAJOR",
-    "DISK_FIRST_MINOR",
-]];
 
 /// Every probe.
 pub const PROBES: &[Row] = &[
@@ -497,176 +420,3 @@ pub const PROBES: &[Row] = &[
         otherwise: Skipped(NO_EVENT),
     },
 ];
-
-/// What is known of a kernel, as far as it decides between ways.
-pub trait Kernel {
-    /// Whether a tracepoint exists, built in or in a loaded module.
-    fn has_event(&self, name: &str) -> bool;
-    /// Whether vmlinux's BTF describes a tracepoint.
-    fn has_btf_event(&self, name: &str) -> bool;
-    /// Whether a function exists under exactly this name.
-    fn has_function(&self, name: &str) -> bool;
-    /// Whether vmlinux's BTF describes a function.
-    fn has_btf_function(&self, name: &str) -> bool;
-    /// Whether kprobes can be attached.
-    fn has_kprobes(&self) -> bool;
-    /// Whether the offset with this name is known.
-    fn has_offset(&self, global: &str) -> bool;
-}
-
-/// Why a program cannot be attached to a kernel; `None` if nothing speaks against it.
-#[must_use]
-pub fn obstacle(program: &Program, kernel: &dyn Kernel) -> Option<String> {
-    let Program { attach, target, .. } = *program;
-    match attach {
-        Attach::RawTracepoint if !kernel.has_event(target) => {
-            Some(format!("no tracepoint {target}"))
-        }
-        Attach::BtfTracepoint if !kernel.has_btf_event(target) => {
-            Some(format!("vmlinux's BTF has no tracepoint {target}"))
-        }
-        Attach::Kprobe | Attach::Kretprobe | Attach::Fentry | Attach::Fexit
-            if !kernel.has_function(target) =>
-        {
-            Some(format!("no function {target}: it is inlined or absent"))
-        }
-        Attach::Kprobe | Attach::Kretprobe if !kernel.has_kprobes() => {
-            Some("this kernel has no kprobes".to_owned())
-        }
-        Attach::Fentry | Attach::Fexit if !kernel.has_btf_function(target) => {
-            Some(format!("{target} is not in vmlinux's BTF"))
-        }
-        _ => None,
-    }
-}
-
-/// What a probe would have to know of this kernel's structures and does not; `None` if nothing.
-#[must_use]
-pub fn unknown_layout(row: &Row, kernel: &dyn Kernel) -> Option<String> {
-    let unknown = |list: &&[&'static str]| {
-        list.iter()
-            .copied()
-            .find(|global| !kernel.has_offset(global))
-    };
-    // The last form is the oldest, and only old kernels lack the types of modules.
-    let missing = row.layouts.iter().find_map(|layout| {
-        let mut missing = None;
-        for list in *layout {
-            missing = Some(unknown(list)?);
-        }
-        missing
-    })?;
-    let what = OFFSETS
-        .iter()
-        .find(|offset| offset.global == missing)
-        .map_or_else(|| missing.to_owned(), |offset| offset.source.to_string());
-    Some(format!(
-        "no BTF describes {what}: its module is not loaded, or the kernel was built without \
-         CONFIG_DEBUG_INFO_BTF_MODULES (5.11 and later can have it)"
-    ))
-}
-
-/// The ways that a kernel leaves open, in order of preference, and why others are not.
-#[must_use]
-pub fn open_ways(row: &Row, kernel: &dyn Kernel) -> (Vec<&'static Way>, Vec<String>) {
-    let mut open = Vec::new();
-    let mut obstacles = Vec::new();
-    for way in row.ways {
-        match way
-            .programs
-            .iter()
-            .find_map(|program| obstacle(program, kernel))
-        {
-            None => open.push(way),
-            Some(reason) => obstacles.push(reason),
-        }
-    }
-    obstacles.dedup();
-    if !open.is_empty()
-        && let Some(unknown) = unknown_layout(row, kernel)
-    {
-        return (Vec::new(), vec![unknown]);
-    }
-    (open, obstacles)
-}
-
-#[cfg(test)]
-#[expect(clippy::unwrap_used, reason = "a failed test may panic")]
-mod tests {
-    use super::*;
-    use std::collections::BTreeSet;
-
-    #[test]
-    fn every_probe_has_exactly_one_row() {
-        let rows: Vec<_> = PROBES.iter().map(|row| row.probe).collect();
-        let unique: BTreeSet<_> = rows.iter().copied().collect();
-        assert_eq!(rows.len(), unique.len());
-        assert_eq!(unique, Probe::ALL.iter().copied().collect());
-    }
-
-    #[test]
-    fn layouts_name_offsets() {
-        let lists = PROBES.iter().flat_map(|row| row.layouts).copied().flatten();
-        for name in lists.copied().flatten() {
-            assert!(
-                OFFSETS.iter().any(|offset| offset.global == *name),
-                "{name}"
-            );
-        }
-    }
-
-    /// A kernel with everything but what is described in the BTF of modules.
-    struct WithoutModuleTypes;
-
-    impl Kernel for WithoutModuleTypes {
-        fn has_event(&self, _: &str) -> bool {
-            true
-        }
-        fn has_btf_event(&self, _: &str) -> bool {
-            true
-        }
-        fn has_function(&self, _: &str) -> bool {
-            true
-        }
-        fn has_btf_function(&self, _: &str) -> bool {
-            true
-        }
-        fn has_kprobes(&self) -> bool {
-            true
-        }
-        fn has_offset(&self, global: &str) -> bool {
-            const OF_MODULES: [&str; 9] = [
-                "MOUNT", "LOG", "ICLOG", "CIL", "CTX", "TRANS", "XINODE", "ITEM", "LOOP",
-            ];
-            let of = global.split('_').next().unwrap_or_default();
-            !OF_MODULES.contains(&of)
-        }
-    }
-
-    #[test]
-    fn without_the_types_of_modules_only_the_block_layer_is_measured() {
-        let open: Vec<_> = PROBES
-            .iter()
-            .filter(|row| !open_ways(row, &WithoutModuleTypes).0.is_empty())
-            .map(|row| row.probe)
-            .collect();
-        assert_eq!(
-            open,
-            [
-                Probe::Descendants,
-                Probe::FlushRequests,
-                Probe::FlushEnd,
-                Probe::FlushIssues
-            ]
-        );
-        let commits = PROBES.iter().find(|row| row.probe == Probe::Commits);
-        let (_, why) = open_ways(commits.unwrap(), &WithoutModuleTypes);
-        assert_eq!(
-            why,
-            [
-                "no BTF describes xfs_trans.t_mountp: its module is not loaded, or the kernel was \
-                 built without CONFIG_DEBUG_INFO_BTF_MODULES (5.11 and later can have it)"
-            ]
-        );
-    }
-}
