@@ -69,9 +69,17 @@ async fn record(options: &RecordOptions, blocked: Blocked) -> Result<u8> {
         .inspect_err(|error| log::warn!("the programs' cost is not measured: {error}"));
     header.window_start_ns = Clock::now();
     followed.read_statistics(header.window_start_ns);
-    tracer.arm()?;
-    file.header(&header)?;
-    let subject = gate.open(options)?;
+    let opened = tracer
+        .arm()
+        .and_then(|()| file.header(&header))
+        .and_then(|()| gate.open(options));
+    let subject = match opened {
+        Ok(subject) => subject,
+        Err(error) => {
+            file.discard();
+            return Err(error);
+        }
+    };
 
     let mut model = Model::new(header.clone());
     let mut reader = Reader::new(header.window_start_ns);
@@ -172,6 +180,13 @@ impl<'a> Saved<'a> {
         match &mut self.writer {
             Some(writer) => Ok(writer.header(header)?),
             None => Ok(()),
+        }
+    }
+
+    /// Nothing was recorded.
+    fn discard(self) {
+        if let Some(writer) = self.writer {
+            writer.discard();
         }
     }
 

@@ -170,16 +170,18 @@ impl<'a> Draft<'a> {
         &self.path
     }
 
-    /// Gives it its name; an earlier recording of that name becomes `<name>.old`.
+    /// Gives it its name; an earlier recording of that name becomes `<name>.old`. Returns whether
+    /// there was one.
     ///
     /// # Errors
     /// [`RecordingError::SetAside`] or [`RecordingError::Create`].
-    pub(super) fn publish(self) -> Result<(), RecordingError> {
-        set_aside(self.target)?;
+    pub(super) fn publish(self) -> Result<bool, RecordingError> {
+        let replaces = set_aside(self.target)?;
         fs::rename(&self.path, self.target).map_err(|source| RecordingError::Create {
             path: self.target.to_owned(),
             source,
-        })
+        })?;
+        Ok(replaces)
     }
 }
 
@@ -233,9 +235,9 @@ pub(super) fn is_busy(error: &rusqlite::Error) -> bool {
 ///
 /// The three move as one: a `-wal` that stays, or that meets another database under its name,
 /// would be taken for that one's.
-fn set_aside(path: &Path) -> Result<(), RecordingError> {
+fn set_aside(path: &Path) -> Result<bool, RecordingError> {
     if !PARTS.iter().any(|part| suffixed(path, part).exists()) {
-        return Ok(());
+        return Ok(false);
     }
     let failed = |source| {
         let path = path.to_owned();
@@ -251,5 +253,17 @@ fn set_aside(path: &Path) -> Result<(), RecordingError> {
             fs::remove_file(to).map_err(failed)?;
         }
     }
-    Ok(())
+    Ok(true)
+}
+
+/// Takes a new recording away again, and gives the one that it replaced its name back.
+pub(super) fn take_back(path: &Path, replaces: bool) {
+    let old = suffixed(path, ".old");
+    for part in PARTS {
+        // What cannot be undone leaves the earlier recording under `.old`, where it is not lost.
+        let _ = fs::remove_file(suffixed(path, part));
+        if replaces {
+            let _ = fs::rename(suffixed(&old, part), suffixed(path, part));
+        }
+    }
 }

@@ -20,6 +20,8 @@ pub struct Writer {
     path: PathBuf,
     connection: Connection,
     names: Names,
+    /// An earlier recording is `.old` now.
+    replaces: bool,
 }
 
 impl Writer {
@@ -32,14 +34,32 @@ impl Writer {
     pub fn create(path: &Path, header: &Header) -> Result<Self, RecordingError> {
         let draft = Draft::beside(path)?;
         initialise(draft.path(), header).map_err(in_file(path))?;
-        draft.publish()?;
+        let replaces = draft.publish()?;
         let mut names = Names::default();
         names.learn_all(&header.devices);
+        let connection = open_for_ticks(path).map_err(|error| {
+            file::take_back(path, replaces);
+            in_file(path)(error)
+        })?;
         Ok(Self {
             path: path.to_owned(),
-            connection: open_for_ticks(path).map_err(in_file(path))?,
+            connection,
             names,
+            replaces,
         })
+    }
+
+    /// Takes the recording back before anything was recorded: the file goes away, and an earlier
+    /// one has its name again.
+    pub fn discard(self) {
+        let Self {
+            path,
+            connection,
+            replaces,
+            ..
+        } = self;
+        drop(connection);
+        file::take_back(&path, replaces);
     }
 
     /// Replaces the header; for what is known only once the window opens, so before the first

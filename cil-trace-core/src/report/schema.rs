@@ -245,7 +245,6 @@ pub struct Pushes {
     /// Most pushes of one filesystem under way at once.
     pub max_concurrent: Option<u64>,
     /// The same per device.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub by_device: Vec<PushesOfDevice>,
 }
 
@@ -273,7 +272,6 @@ pub struct Iclogs {
     /// By cause.
     pub by_cause: Vec<IclogCause>,
     /// By device.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub by_device: Vec<IclogsOfDevice>,
 }
 
@@ -312,7 +310,6 @@ pub struct Commits {
     /// Where that time went; the parts sum to it.
     pub split: Option<CommitSplit>,
     /// By device.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub by_device: Vec<CommitsOfDevice>,
 }
 
@@ -347,7 +344,6 @@ pub struct Grants {
     /// How long.
     pub wait: Option<Hist>,
     /// By device.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub by_device: Vec<GrantsOfDevice>,
 }
 

@@ -122,6 +122,21 @@ fn an_earlier_recording_becomes_old_and_stays_whole() {
 }
 
 #[test]
+fn a_discarded_recording_gives_the_earlier_one_its_name_back() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("r.data");
+    Writer::create(&path, &sample::header()).unwrap().discard();
+    assert!(files(&directory).is_empty());
+
+    let writer = Writer::create(&path, &sample::header()).unwrap();
+    writer.finish(&sample::footer()).unwrap();
+    let earlier = fs::read(&path).unwrap();
+    Writer::create(&path, &sample::header()).unwrap().discard();
+    assert_eq!(files(&directory), ["r.data"]);
+    assert_eq!(fs::read(&path).unwrap(), earlier);
+}
+
+#[test]
 fn a_wal_left_alone_is_not_taken_for_that_of_the_new_recording() {
     let (_directory, path) = killed();
     fs::remove_file(&path).unwrap();

@@ -103,8 +103,8 @@ fn disk(dev: Dev, name: &str) -> Device {
 /// Everything attached, but what a kernel without function probes lacks.
 fn probes() -> Vec<ProbeOutcome> {
     let outcome = |probe| match probe {
-        Probe::ForceEnd | Probe::CommitInsert => Outcome::Approximated,
-        Probe::CommitCtxLock | Probe::IclogSpace => Outcome::Skipped,
+        Probe::ForceEnd | Probe::CommitInsert | Probe::IclogSpace => Outcome::Approximated,
+        Probe::CommitCtxLock => Outcome::Skipped,
         _ => Outcome::Attached,
     };
     let row = |&probe: &Probe| ProbeOutcome {

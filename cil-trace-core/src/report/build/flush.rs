@@ -26,7 +26,18 @@ const OF_FLUSHES: [Metric; 5] = [
 
 /// One row per device that is known or was sent a flush, so that no flush is without its device.
 pub(super) fn devices(model: &Model) -> Vec<DeviceRow> {
-    let mut all: BTreeSet<Dev> = model.devices().map(|device| device.dev).collect();
+    // One that is known by nothing but its name stands above what is in scope, and was not looked at.
+    let in_scope = |device: &&Device| {
+        let Device {
+            filesystem,
+            write_cache,
+            request_based,
+            ..
+        } = device;
+        filesystem.is_some() || write_cache.is_some() || request_based.is_some()
+    };
+    let known = model.devices().filter(in_scope);
+    let mut all: BTreeSet<Dev> = known.map(|device| device.dev).collect();
     all.extend(devs(model, &OF_FLUSHES));
     all.into_iter().map(|dev| device(model, dev)).collect()
 }
@@ -58,7 +69,11 @@ fn device(model: &Model, dev: Dev) -> DeviceRow {
             .map(|&beneath| model.name(beneath))
             .collect(),
         flushes_requested: of.count(Probe::FlushRequests, Metric::FlushRequested),
-        flushes_needed: of.count(Probe::FlushRequests, Metric::FlushNeeded),
+        flushes_needed: if requests {
+            needed(model, dev)
+        } else {
+            of.count(Probe::FlushRequests, Metric::FlushNeeded)
+        },
         flushes_issued: issued,
         flushes_merged: issued.and_then(|issued| merged(model, dev, issued)),
         flushes_empty: of
@@ -88,14 +103,16 @@ fn bio_based(model: &Model, dev: Dev) -> bool {
     disk.is_some_and(|disk| disk.request_based == Some(false))
 }
 
-/// Flushes that the disk and its partitions needed, less those issued.
+/// Flushes that the bios to a disk and its partitions required.
+fn needed(model: &Model, disk: Dev) -> Option<u64> {
+    let own = |series: &Series| whole_disk(model, series.dev) == disk;
+    let measured = model.measured(Probe::FlushRequests);
+    measured.then(|| model.sum(Metric::FlushNeeded, own))
+}
+
+/// Those less the ones issued.
 fn merged(model: &Model, disk: Dev, issued: u64) -> Option<i64> {
-    let needed = model.measured(Probe::FlushRequests).then(|| {
-        model.sum(Metric::FlushNeeded, |series| {
-            whole_disk(model, series.dev) == disk
-        })
-    })?;
-    i64::try_from(i128::from(needed) - i128::from(issued)).ok()
+    needed(model, disk)?.checked_signed_diff(issued)
 }
 
 /// Flushes requested beneath a device on its behalf, for each that was requested of it. Those of
@@ -154,6 +171,8 @@ pub(super) fn flushes(model: &Model) -> Vec<FlushRow> {
         Probe::Iclogs,
     ]
     .map(|probe| model.measured(probe));
+    // A disk that others share has empty flushes of theirs, and no row for what they asked.
+    rows.retain(|_, row| row.requested > 0);
     let mut rows: Vec<_> = rows.into_iter().collect();
     rows.sort_by_key(|((dev, via, _), row)| (*dev, *via, Reverse(row.requested)));
     rows.into_iter()

@@ -101,7 +101,8 @@ const ICLOG_SPACE: &str = "iclog-space";
 pub(super) fn waits(model: &Model) -> Vec<WaitRow> {
     let mut rows = Vec::new();
     // An approximation has no times, only the filesystem's own count.
-    let timed = model.outcome(Probe::IclogSpace) == Some(Outcome::Attached);
+    let iclog_space = model.outcome(Probe::IclogSpace);
+    let timed = iclog_space == Some(Outcome::Attached);
     for (kind, probe, metric) in WAITS {
         if probe == Probe::IclogSpace && !timed {
             continue;
@@ -118,7 +119,7 @@ pub(super) fn waits(model: &Model) -> Vec<WaitRow> {
             }
         }
     }
-    if !timed {
+    if iclog_space == Some(Outcome::Approximated) {
         rows.extend(iclog_space_waits(model));
     }
     rows
