@@ -295,3 +295,18 @@ fn without_a_footer_it_is_interrupted_and_ends_with_the_last_tick() {
     model.finish(aborted);
     assert!(Report::of(&model, false).interrupted);
 }
+
+#[test]
+fn the_parts_of_the_commits_sum_to_their_latency_however_insertion_is_measured() {
+    for outcome in [Outcome::Attached, Outcome::Approximated] {
+        let commits = with(outcome, &[Probe::CommitInsert]).commits;
+        let split = commits.split.unwrap();
+        let parts = split.ctx_lock_ns.unwrap_or(0)
+            + split.insert_ns
+            + split.throttle_ns.unwrap_or(0)
+            + split.other_ns;
+        assert_eq!(parts, commits.latency.unwrap().sum, "{outcome:?}");
+    }
+    let none = with(Outcome::Skipped, &[Probe::CommitInsert]);
+    assert_eq!(none.commits.split, None);
+}

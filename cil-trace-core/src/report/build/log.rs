@@ -8,6 +8,7 @@ use crate::report::schema::{
     AilRow, CommitSplit, Commits, CommitsOfDevice, Grants, GrantsOfDevice, Hist, IclogCause,
     Iclogs, IclogsOfDevice, LogSpaceRow, Pushes, PushesOfDevice,
 };
+use crate::session::Outcome;
 use cil_trace_common::metric::Metric;
 use cil_trace_common::probe::Probe;
 use std::cmp::Reverse;
@@ -122,20 +123,31 @@ pub(super) fn commits(view: View<'_>) -> Commits {
     }
 }
 
-/// Insertion is measured from the wait for the lock on, so the wait is taken out where it is known.
+/// The parts sum to the latency. Where `xlog_cil_insert_items` is a function of its own its time is
+/// known; elsewhere insertion is measured from the commit's beginning on, so that the wait for the
+/// lock is taken out where that is known.
 fn split(view: View<'_>) -> Option<CommitSplit> {
+    let model = view.model;
     let total = view
         .count(Probe::Commits, Metric::Commits)
         .map(|_| view.histogram(Metric::CommitLatency).sum)?;
-    let insert_ns = view.count(Probe::CommitInsert, Metric::CommitInsert)?;
     let ctx_lock_ns = view.count(Probe::CommitCtxLock, Metric::CommitCtxLock);
     let throttle_ns = view.count(Probe::Throttle, Metric::CommitThrottle);
+    let lock = ctx_lock_ns.unwrap_or(0);
+    let insert_ns = match model.outcome(Probe::CommitInsert)? {
+        Outcome::Attached => view.histogram(Metric::InsertItems).sum,
+        Outcome::Approximated => view
+            .count(Probe::CommitInsert, Metric::CommitInsert)?
+            .saturating_sub(lock),
+        Outcome::Skipped | Outcome::Failed => return None,
+    };
     Some(CommitSplit {
         ctx_lock_ns,
-        insert_ns: insert_ns.saturating_sub(ctx_lock_ns.unwrap_or(0)),
+        insert_ns,
         throttle_ns,
         other_ns: total
             .saturating_sub(insert_ns)
+            .saturating_sub(lock)
             .saturating_sub(throttle_ns.unwrap_or(0)),
     })
 }
