@@ -5,7 +5,7 @@
 
 use crate::options::{
     DEFAULT_FILE, Filter, FlameKind, FlamegraphOptions, Invocation, ListFormat, RecordOptions,
-    ReportOptions, Target,
+    ReportOptions, Target, Tracing,
 };
 use crate::workload::{self, RunAs};
 use cil_trace_core::probes::Set;
@@ -285,9 +285,11 @@ impl RecordArgs {
         Ok(RecordOptions {
             output: self.output,
             target,
-            filters: mounts.chain(devices).collect(),
-            probes: Set::ALL.iter().copied().filter(chosen).collect(),
-            interval: self.interval,
+            tracing: Tracing {
+                filters: mounts.chain(devices).collect(),
+                probes: Set::ALL.iter().copied().filter(chosen).collect(),
+                interval: self.interval,
+            },
             duration: self.duration,
             strict: self.strict,
             quiet: self.quiet,

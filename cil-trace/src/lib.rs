@@ -4,6 +4,7 @@
 //! What a number means and how it is shown is decided in `cil-trace-core`, never here.
 
 pub mod cli;
+pub mod collect;
 mod commands;
 pub mod error;
 pub mod options;

@@ -37,18 +37,25 @@ pub struct RecordOptions {
     pub output: PathBuf,
     /// Whose work counts as the workload's.
     pub target: Target,
-    /// The filesystems to keep; empty for every mounted XFS.
-    pub filters: Vec<Filter>,
-    /// Each once, in the order of [`Set::ALL`].
-    pub probes: Vec<Set>,
-    /// Distance of the ticks; never zero.
-    pub interval: Duration,
+    /// What to trace.
+    pub tracing: Tracing,
     /// How long at most; never zero.
     pub duration: Option<Duration>,
     /// Losses are a failure.
     pub strict: bool,
     /// No summary.
     pub quiet: bool,
+}
+
+/// What is traced, and how often it is read.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Tracing {
+    /// The filesystems to keep; empty for every mounted XFS.
+    pub filters: Vec<Filter>,
+    /// Each once, in the order of [`Set::ALL`].
+    pub probes: Vec<Set>,
+    /// Distance of the ticks; never zero.
+    pub interval: Duration,
 }
 
 /// Whose work counts as the workload's, and whose end ends the recording.

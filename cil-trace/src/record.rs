@@ -1,31 +1,23 @@
 //! `record`: runs a workload in a window in which everything is counted, and writes the recording.
 //!
-//! Owns the order of things and the loop of ticks. How the command is run, the kernel side read and
-//! the file written is decided elsewhere.
+//! Owns the order of things. How the command is run, the kernel side read and the file written is
+//! decided elsewhere.
 
-mod followed;
 mod session;
 
+use crate::collect::Collector;
 use crate::options::{RecordOptions, Target};
-use crate::system::environment::{Check, EnvironmentFacts, Status};
-use crate::trace::{Options as TraceOptions, Reader, RunningKernel, Tracer};
 use crate::workload::{self, Blocked, Ended, Outputs, Prepared, Subject, Watch, chown_back};
-use anyhow::{Context as _, Result, bail};
+use anyhow::{Context as _, Result};
 use cil_trace_core::model::Model;
 use cil_trace_core::recording::{RecordingError, Writer};
 use cil_trace_core::report::schema::Report;
 use cil_trace_core::report::summary;
-use cil_trace_core::session::{Footer, Header, Overhead};
+use cil_trace_core::session::{Footer, Header};
 use cil_trace_core::tick::Tick;
-use followed::Followed;
-use session::{Clock, header, workload_of};
+use session::{command, workload_of};
 use std::io::{Write as _, stderr};
 use std::path::Path;
-use std::time::Duration;
-use tokio::time::{MissedTickBehavior, interval};
-
-/// How often the ring buffer is emptied; it holds some ten times what comes in between.
-const DRAIN: Duration = Duration::from_millis(100);
 
 /// Records, and returns the exit status: the workload's own, or 125 if it succeeded and the
 /// recording did not.
@@ -44,87 +36,49 @@ pub fn run(options: &RecordOptions) -> Result<u8> {
 
 async fn record(options: &RecordOptions, blocked: Blocked) -> Result<u8> {
     let gate = Gate::close(options, &blocked)?;
-    let mut followed = Followed::new(options)?;
-    permitted()?;
-    let kernel = RunningKernel::read()?;
-    let mut tracer = Tracer::load(
-        &kernel,
-        &TraceOptions {
-            sets: options.probes.clone(),
-            filtered: !options.filters.is_empty(),
-            diagnostics: log::log_enabled!(log::Level::Debug),
-            filesystems: followed.filesystems(),
-        },
-    )?;
-    followed.announce(&mut tracer.maps)?;
+    let mut collector = Collector::load(&options.tracing)?;
     if let Some(root) = gate.target(options) {
-        for pid in workload::descendants(vec![root.cast_signed()]).context("cannot read /proc")? {
-            tracer.maps.add_to_workload(pid.cast_unsigned())?;
-        }
+        collector.add_workload(root)?;
     }
-    let mut header = header(options, &followed, &tracer)?;
+    let mut header = collector.header().clone();
+    header.command = command(options);
+    header.scope.pid = match options.target {
+        Target::Process(pid) => Some(pid),
+        _ => None,
+    };
     let mut file = Saved::create(options, &header)?;
-    // The kernel keeps the programs' run times as long as this is open; see bpf_enable_stats(2).
-    let _run_times = aya::sys::enable_stats(aya::sys::Stats::RunTime)
-        .inspect_err(|error| log::warn!("the programs' cost is not measured: {error}"));
-    header.window_start_ns = Clock::now();
-    followed.read_statistics(header.window_start_ns);
-    let opened = tracer
-        .arm()
-        .and_then(|()| file.header(&header))
-        .and_then(|()| gate.open(options));
-    let subject = match opened {
-        Ok(subject) => subject,
+    let opened = collector.open().and_then(|window| {
+        header.window_start_ns = window.start_ns;
+        file.header(&header)?;
+        Ok((window, gate.open(options)?))
+    });
+    let (mut window, subject) = match opened {
+        Ok(opened) => opened,
         Err(error) => {
             file.discard();
             return Err(error);
         }
     };
 
-    let mut model = Model::new(header.clone());
-    let mut reader = Reader::new(header.window_start_ns);
+    let mut model = Model::new(header);
     let mut watch = Watch::new(subject.subject, blocked, options.duration)?;
-    let mut ticks = timer(options.interval);
-    let mut drains = timer(DRAIN);
     let ended = loop {
         tokio::select! {
             ended = watch.ended() => break ended?,
-            _ = ticks.tick() => {
-                file.note(followed.look_around(&mut tracer.maps));
-                let now = Clock::now();
-                followed.read_statistics(now);
-                if let Some(mut tick) = file.note(reader.tick(&mut tracer, &kernel.symbols, now)) {
-                    tick.devices = followed.news(&tick);
+            tick = window.tick() => {
+                if let Some(tick) = file.note(tick) {
                     model.apply(&tick);
                     file.tick(&tick);
                 }
             }
-            _ = drains.tick() => reader.drain(&mut tracer.maps),
-            changed = followed.changed() => {
-                file.note(changed.and_then(|()| followed.refresh(&mut tracer.maps)));
-            }
         }
     };
-    tracer.disarm()?;
-    let window_end_ns = Clock::now();
-    followed.read_statistics(window_end_ns);
-    let mut tick = reader.tick(&mut tracer, &kernel.symbols, window_end_ns)?;
-    tick.devices = followed.news(&tick);
+    // Everything leaves the kernel before the file is closed, which may take a while.
+    let (tick, mut footer) = window.close()?;
     model.apply(&tick);
     file.tick(&tick);
-    let footer = Footer {
-        window_end_ns,
-        interrupted: ended == Ended::Aborted,
-        workload: workload_of(options, &ended, subject.outputs).await?,
-        overhead: Some(overhead(
-            &tracer,
-            window_end_ns - header.window_start_ns,
-            header.machine.cpus,
-        )),
-        xfs_stats: followed.statistics(),
-    };
-    // Everything leaves the kernel before the file is closed, which may take a while.
-    drop(tracer);
+    footer.interrupted = ended == Ended::Aborted;
+    footer.workload = workload_of(options, &ended, subject.outputs).await?;
     let failure = file.finish(&footer);
     model.finish(footer);
     let report = Report::of(&model, false);
@@ -277,62 +231,5 @@ impl Gate {
                 outputs: None,
             },
         })
-    }
-}
-
-/// The first beat comes after one interval.
-fn timer(every: Duration) -> tokio::time::Interval {
-    let mut timer = interval(every);
-    timer.reset();
-    timer.set_missed_tick_behavior(MissedTickBehavior::Delay);
-    timer
-}
-
-/// Refuses, with every remedy at once, what `doctor` calls missing.
-fn permitted() -> Result<()> {
-    let facts = EnvironmentFacts::read();
-    if !facts.initial_pid_namespace {
-        log::warn!(
-            "this is a PID namespace of its own, in which processes have other numbers than in the \
-             kernel: the workload cannot be told from others, nor cil-trace's own work left out; \
-             run it in the machine's own (docker run --pid=host)"
-        );
-    }
-    let checks = facts.checks();
-    let missing: Vec<_> = checks
-        .iter()
-        .filter(|check| check.status == Status::Missing)
-        .map(
-            |Check {
-                 name,
-                 value,
-                 remedy,
-                 ..
-             }| match remedy {
-                Some(remedy) => format!("{name}: {value}; {remedy}"),
-                None => format!("{name}: {value}"),
-            },
-        )
-        .collect();
-    if missing.is_empty() {
-        return Ok(());
-    }
-    bail!("this machine cannot be traced:\n  {}", missing.join("\n  "))
-}
-
-fn overhead(tracer: &Tracer, window_ns: u64, cpus: u32) -> Overhead {
-    let per_program = tracer.costs();
-    let bpf_run_ns = per_program.iter().map(|program| program.run_ns).sum();
-    let available = window_ns as f64 * f64::from(cpus.max(1));
-    Overhead {
-        bpf_run_ns,
-        bpf_runs: per_program.iter().map(|program| program.runs).sum(),
-        per_program,
-        share_of_cpu_pct: if available > 0.0 {
-            bpf_run_ns as f64 / available * 100.0
-        } else {
-            0.0
-        },
-        sampled_1_in: 1,
     }
 }

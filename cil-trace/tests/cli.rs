@@ -4,7 +4,7 @@
 use assert_cmd::Command;
 use cil_trace::cli;
 use cil_trace::options::{
-    Filter, FlameKind, FlamegraphOptions, Invocation, RecordOptions, ReportOptions, Target,
+    Filter, FlameKind, FlamegraphOptions, Invocation, RecordOptions, ReportOptions, Target, Tracing,
 };
 use cil_trace::workload::{self, RunAs};
 use cil_trace_core::probes::Set;
@@ -50,9 +50,11 @@ fn record_has_defaults() {
                 capture: false,
                 results: vec![],
             }),
-            filters: vec![],
-            probes: vec![Set::Log, Set::Flush],
-            interval: Duration::from_secs(1),
+            tracing: Tracing {
+                filters: vec![],
+                probes: vec![Set::Log, Set::Flush],
+                interval: Duration::from_secs(1),
+            },
             duration: None,
             strict: false,
             quiet: false,
@@ -81,13 +83,15 @@ fn record_takes_every_option() {
                 capture: true,
                 results: vec!["a".into(), "b".into()],
             }),
-            filters: vec![
-                Filter::Mount("/srv".into()),
-                Filter::Device("loop2".to_owned()),
-                Filter::Device("sda1".to_owned()),
-            ],
-            probes: vec![Set::Flush],
-            interval: Duration::from_millis(250),
+            tracing: Tracing {
+                filters: vec![
+                    Filter::Mount("/srv".into()),
+                    Filter::Device("loop2".to_owned()),
+                    Filter::Device("sda1".to_owned()),
+                ],
+                probes: vec![Set::Flush],
+                interval: Duration::from_millis(250),
+            },
             duration: Some(Duration::from_secs(120)),
             strict: true,
             quiet: true,
@@ -97,7 +101,7 @@ fn record_takes_every_option() {
     assert_eq!(record("-a").target, Target::Everything);
     assert_eq!(record("--duration 1s").target, Target::Everything);
     assert_eq!(
-        record("-a --probes flush,log").probes,
+        record("-a --probes flush,log").tracing.probes,
         [Set::Log, Set::Flush]
     );
     let Target::Command(command) = record("-a --keep-root -- x").target else {

@@ -1,83 +1,13 @@
-//! What a recording says once: at its start of machine and probes, at its end of the workload.
+//! What a recording says of the workload: at its start the command, at its end what became of it.
 
-use super::followed::Followed;
 use crate::options::{RecordOptions, Target};
-use crate::trace::Tracer;
 use crate::workload::{Ended, ExitInfo, Outputs};
-use anyhow::{Context as _, Result};
+use anyhow::Result;
 use cil_trace_core::results::{self, Usage};
-use cil_trace_core::session::{Header, Machine, Scope, Workload};
-use nix::sys::sysinfo::sysinfo;
-use nix::sys::utsname::uname;
-use rustix::time::{ClockId, clock_gettime};
-use std::thread::available_parallelism;
+use cil_trace_core::session::Workload;
 
-/// The clock that the kernel side stamps with.
-pub struct Clock;
-
-impl Clock {
-    /// CLOCK_MONOTONIC, nanoseconds.
-    #[must_use]
-    pub fn now() -> u64 {
-        let now = clock_gettime(ClockId::Monotonic);
-        // Both are positive: the clock starts with the machine.
-        now.tv_sec.unsigned_abs() * 1_000_000_000 + now.tv_nsec.unsigned_abs()
-    }
-}
-
-/// What is known before the window opens.
-///
-/// # Errors
-///
-/// If the kernel does not say what it is.
-pub fn header(options: &RecordOptions, followed: &Followed, tracer: &Tracer) -> Result<Header> {
-    Ok(Header {
-        tool: concat!("cil-trace ", env!("CARGO_PKG_VERSION")).to_owned(),
-        machine: machine()?,
-        command: command(options),
-        scope: Scope {
-            devices: if options.filters.is_empty() {
-                Vec::new()
-            } else {
-                followed
-                    .devices()
-                    .into_iter()
-                    .map(|device| device.name)
-                    .collect()
-            },
-            pid: match options.target {
-                Target::Process(pid) => Some(pid),
-                _ => None,
-            },
-            probe_sets: options
-                .probes
-                .iter()
-                .map(|set| set.name().to_owned())
-                .collect(),
-        },
-        started_at: jiff::Timestamp::now().to_string(),
-        window_start_ns: Clock::now(),
-        interval_ns: u64::try_from(options.interval.as_nanos()).unwrap_or(u64::MAX),
-        probes: tracer.outcomes.clone(),
-        devices: followed.devices(),
-    })
-}
-
-fn machine() -> Result<Machine> {
-    let name = uname().context("uname")?;
-    let text = |part: &std::ffi::OsStr| part.to_string_lossy().into_owned();
-    Ok(Machine {
-        kernel: text(name.release()),
-        kernel_version: text(name.version()),
-        architecture: text(name.machine()),
-        hostname: text(name.nodename()),
-        cpus: available_parallelism()
-            .map_or(1, |cpus| u32::try_from(cpus.get()).unwrap_or(u32::MAX)),
-        memory_bytes: sysinfo().context("sysinfo")?.ram_total(),
-    })
-}
-
-fn command(options: &RecordOptions) -> Vec<String> {
+/// The command line; empty without a command.
+pub fn command(options: &RecordOptions) -> Vec<String> {
     match &options.target {
         Target::Command(command) => command
             .argv

@@ -1,6 +1,6 @@
-//! The filesystems and devices that a recording follows, also those that are mounted later.
+//! The filesystems and devices that are followed, also those that are mounted later.
 
-use crate::options::{Filter as Wanted, RecordOptions};
+use crate::options::Filter as Wanted;
 use crate::system::devices::{Filter, Topology, named, xfs_names, xfs_stats as read_stats};
 use crate::system::mounts::MountWatch;
 use crate::trace::Maps;
@@ -20,22 +20,22 @@ pub struct Followed {
     filtered: bool,
     topology: Topology,
     mounts: MountWatch,
-    /// As the recording has them.
+    /// As whoever takes the ticks knows them.
     recorded: BTreeMap<Dev, Device>,
     statistics: BTreeMap<String, XfsStats>,
 }
 
 impl Followed {
-    /// What the options ask for, as it is mounted now. Needs tokio's I/O driver.
+    /// What is wanted, as it is mounted now. Needs tokio's I/O driver.
     ///
     /// # Errors
     ///
     /// If nothing is there to be followed, or not what was asked for.
-    pub fn new(options: &RecordOptions) -> Result<Self> {
+    pub fn new(filters: &[Wanted]) -> Result<Self> {
         // Before the mounts are read, so that no change falls in between.
         let mounts = MountWatch::new().context("cannot watch /proc/self/mountinfo")?;
         let mut filter = Filter::default();
-        for wanted in &options.filters {
+        for wanted in filters {
             match wanted {
                 Wanted::Mount(path) => filter.mounts.push(path.clone()),
                 Wanted::Device(name) => filter.devices.push(name.clone()),
@@ -51,7 +51,7 @@ impl Followed {
             .map(|device| (device.dev, device.clone()))
             .collect();
         Ok(Self {
-            filtered: !options.filters.is_empty(),
+            filtered: !filters.is_empty(),
             topology,
             mounts,
             recorded,
@@ -127,7 +127,7 @@ impl Followed {
         self.refresh(maps)
     }
 
-    /// Devices of which the recording does not know what is known now, and those that `tick` names
+    /// Devices of which no tick has said what is known now, and those that `tick` names
     /// for the first time. What has been unmounted keeps what was known of it.
     pub fn news(&mut self, tick: &Tick) -> Vec<Device> {
         let counted = tick
