@@ -55,6 +55,7 @@ pub mod offset;
 pub mod probe;
 pub mod process;
 pub mod scope;
+pub mod stack;
 
 /// Declares that a map key or value may be copied to and from the kernel as bytes.
 ///
@@ -78,4 +79,6 @@ pod!(
     process::Process,
     scope::Scope,
     scope::State,
+    stack::StackKey,
+    stack::StackSum,
 );

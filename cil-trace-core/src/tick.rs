@@ -6,6 +6,7 @@ use crate::series::Series;
 use cil_trace_common::event::EventKind;
 use cil_trace_common::loss::LossCause;
 use cil_trace_common::probe::Probe;
+use cil_trace_common::stack::StackKind;
 
 /// Everything that happened between two readings.
 #[derive(Clone, PartialEq, Debug, Default)]
@@ -28,10 +29,10 @@ pub struct Tick {
     pub processes: Vec<ProcessRow>,
     /// Increments since the tick before.
     pub losses: Vec<Loss>,
-    /// Stacks not seen in an earlier tick.
+    /// Stacks whose frames were not given in an earlier tick. A row may come before its stack.
     pub stacks: Vec<Stack>,
-    /// Increments of flushes requested, by stack.
-    pub flush_stacks: Vec<StackCount>,
+    /// Increments since the tick before.
+    pub stack_rows: Vec<StackRow>,
     /// Devices that are new, or of which more is known than before.
     pub devices: Vec<Device>,
 }
@@ -102,15 +103,43 @@ pub struct Stack {
     pub frames: Vec<String>,
 }
 
-/// Flushes requested with one stack.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct StackCount {
-    /// The stack.
-    pub stack: u32,
-    /// The device they were sent to.
+/// What happened with one stack.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct StackRow {
+    /// What the sums are of.
+    pub kind: StackKind,
+    /// What tells rows of one kind apart: a cause's name, a lock's, a reason's; or empty.
+    pub label: String,
+    /// The device, or [`Dev::NONE`].
     pub dev: Dev,
-    /// The number of their cause.
-    pub cause: u16,
+    /// Whose stack it is, where that matters.
+    pub who: Option<Who>,
+    /// The kernel's part of the stack; [`LOST`](cil_trace_common::stack::LOST) if it was lost.
+    pub kernel: Option<u32>,
+    /// The program's part of the stack; likewise.
+    pub user: Option<u32>,
+    /// What was summed up.
+    pub sums: StackSums,
+}
+
+/// A thread, as far as stacks are told apart by it.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct Who {
+    /// Process id.
+    pub pid: u32,
+    /// The thread's command name.
+    pub comm: String,
+    /// Whether it belongs to the workload.
+    pub workload: bool,
+}
+
+/// What is added up by stack.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct StackSums {
     /// How many.
     pub count: u64,
+    /// How long, nanoseconds.
+    pub time_ns: u64,
+    /// How much, bytes.
+    pub bytes: u64,
 }

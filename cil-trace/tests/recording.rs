@@ -6,11 +6,12 @@ use assert_cmd::assert::Assert;
 use cil_trace_common::cause::Cause;
 use cil_trace_common::metric::Metric;
 use cil_trace_common::probe::Probe;
+use cil_trace_common::stack::StackKind;
 use cil_trace_core::device::{Dev, Device};
 use cil_trace_core::recording::Writer;
 use cil_trace_core::series::Series;
 use cil_trace_core::session::{Footer, Header, Outcome, ProbeOutcome};
-use cil_trace_core::tick::{Stack, StackCount, Tick};
+use cil_trace_core::tick::{Stack, StackRow, StackSums, Tick};
 use predicates::prelude::PredicateBooleanExt as _;
 use predicates::str::contains;
 use std::fs;
@@ -53,11 +54,17 @@ impl Recorded {
             end_ns: 1_000_000_000,
             counters: vec![(flushes, 7)],
             stacks: vec![Stack { id: 1, frames }],
-            flush_stacks: vec![StackCount {
-                stack: 1,
+            stack_rows: vec![StackRow {
+                kind: StackKind::Flush,
+                label: Cause::LogForceFsync.name().to_owned(),
                 dev,
-                cause,
-                count: 7,
+                who: None,
+                kernel: Some(1),
+                user: None,
+                sums: StackSums {
+                    count: 7,
+                    ..StackSums::default()
+                },
             }],
             ..Tick::default()
         };

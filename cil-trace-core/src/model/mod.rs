@@ -3,6 +3,7 @@
 //! It knows what was counted, not what a report makes of it: no percentages, no text, no order for
 //! the eye. Reports read it through the queries below.
 
+pub mod stacks;
 pub mod xfs_stats;
 
 use crate::device::{Dev, Device};
@@ -15,6 +16,7 @@ use cil_trace_common::event::EventKind;
 use cil_trace_common::loss::LossCause;
 use cil_trace_common::metric::Metric;
 use cil_trace_common::probe::Probe;
+use stacks::StackTable;
 use std::collections::{BTreeMap, VecDeque};
 
 /// Sampled events that a model keeps, the latest; exports that want all stream the recording.
@@ -33,8 +35,7 @@ pub struct Model {
     devices: BTreeMap<Dev, Device>,
     processes: BTreeMap<u32, ProcessRow>,
     losses: BTreeMap<(Probe, LossCause), u64>,
-    stacks: BTreeMap<u32, Vec<String>>,
-    flush_stacks: BTreeMap<(u32, Dev, u16), u64>,
+    stacks: StackTable,
     events_seen: BTreeMap<EventKind, u64>,
     events_kept: u64,
     events: VecDeque<SampledEvent>,
@@ -76,8 +77,7 @@ impl Model {
             histograms: BTreeMap::new(),
             processes: BTreeMap::new(),
             losses: BTreeMap::new(),
-            stacks: BTreeMap::new(),
-            flush_stacks: BTreeMap::new(),
+            stacks: StackTable::default(),
             events_seen: BTreeMap::new(),
             events_kept: 0,
             events: VecDeque::new(),
@@ -116,20 +116,14 @@ impl Model {
         for &(kind, count) in &tick.events_seen {
             add(&mut self.events_seen, kind, count);
         }
-        for row in &tick.flush_stacks {
-            add(
-                &mut self.flush_stacks,
-                (row.stack, row.dev, row.cause),
-                row.count,
-            );
+        for stack in &tick.stacks {
+            self.stacks.learn(stack);
+        }
+        for row in &tick.stack_rows {
+            self.stacks.add(row);
         }
         self.processes
             .extend(tick.processes.iter().map(|row| (row.pid, row.clone())));
-        self.stacks.extend(
-            tick.stacks
-                .iter()
-                .map(|stack| (stack.id, stack.frames.clone())),
-        );
         self.events_kept += tick.events.len() as u64;
         self.events.extend(tick.events.iter().cloned());
         self.events
@@ -268,16 +262,10 @@ impl Model {
             .map(|(&(probe, cause), &count)| (probe, cause, count))
     }
 
-    /// The frames of a stack, leaf first.
+    /// Sums by stack.
     #[must_use]
-    pub fn stack(&self, id: u32) -> Option<&[String]> {
-        self.stacks.get(&id).map(Vec::as_slice)
-    }
-
-    /// Flushes requested by stack, device and cause number.
-    pub fn flush_stacks(&self) -> impl Iterator<Item = (u32, Dev, u16, u64)> {
-        let rows = self.flush_stacks.iter();
-        rows.map(|(&(stack, dev, cause), &count)| (stack, dev, cause, count))
+    pub fn stacks(&self) -> &StackTable {
+        &self.stacks
     }
 
     /// Objects that the kernel side handed over, by kind.

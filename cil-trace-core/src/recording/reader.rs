@@ -3,11 +3,11 @@
 use super::error::{RecordingError, in_file};
 use super::file;
 use super::names::Names;
-use super::rows;
+use super::rows::{self, Columns, FlushStack};
 use super::session::{self, Problem};
 use crate::model::Model;
 use crate::session::{Footer, Header};
-use crate::tick::Tick;
+use crate::tick::{StackRow, Tick};
 use rusqlite::Connection;
 use std::path::{Path, PathBuf};
 
@@ -16,6 +16,7 @@ use std::path::{Path, PathBuf};
 pub struct Recording {
     path: PathBuf,
     connection: Connection,
+    columns: Columns,
     names: Names,
     header: Header,
     footer: Option<Footer>,
@@ -32,6 +33,7 @@ impl Recording {
         let failed = in_file(path);
         // One transaction from here on, so that header, ticks and footer belong together.
         connection.execute_batch("BEGIN").map_err(&failed)?;
+        let columns = Columns::of(&connection).map_err(&failed)?;
         let names = names(&connection).map_err(&failed)?;
         let problem = |problem| match problem {
             Problem::Sql(source) => failed(source),
@@ -41,11 +43,13 @@ impl Recording {
             }
         };
         let mut header = session::read_header(&connection).map_err(problem)?;
-        header.devices = rows::read(&connection, None, &names, &mut 0).map_err(&failed)?;
+        header.devices =
+            rows::read(&connection, &columns, None, &names, &mut 0).map_err(&failed)?;
         let footer = session::read_footer(&connection).map_err(problem)?;
         Ok(Self {
             path: path.to_owned(),
             connection,
+            columns,
             names,
             header,
             footer,
@@ -134,7 +138,7 @@ impl Recording {
                 processes: self.rows(index, skipped)?,
                 losses: self.rows(index, skipped)?,
                 stacks: self.rows(index, skipped)?,
-                flush_stacks: self.rows(index, skipped)?,
+                stack_rows: self.stack_rows(index, skipped)?,
                 devices: self.rows(index, skipped)?,
             });
         }
@@ -142,7 +146,20 @@ impl Recording {
     }
 
     fn rows<R: rows::Row>(&self, tick: u64, skipped: &mut u64) -> rusqlite::Result<Vec<R>> {
-        rows::read(&self.connection, Some(tick), &self.names, skipped)
+        rows::read(
+            &self.connection,
+            &self.columns,
+            Some(tick),
+            &self.names,
+            skipped,
+        )
+    }
+
+    fn stack_rows(&self, tick: u64, skipped: &mut u64) -> rusqlite::Result<Vec<StackRow>> {
+        let mut rows: Vec<StackRow> = self.rows(tick, skipped)?;
+        let of_first_version = self.rows::<FlushStack>(tick, skipped)?;
+        rows.extend(of_first_version.into_iter().map(|FlushStack(row)| row));
+        Ok(rows)
     }
 }
 

@@ -4,16 +4,18 @@ use super::names::Names;
 use crate::device::{Dev, Device};
 use crate::histogram::Histogram;
 use crate::series::Series;
-use crate::tick::{Loss, ProcessRow, SampledEvent, Stack, StackCount};
+use crate::tick::{Loss, ProcessRow, SampledEvent, Stack, StackRow, StackSums, Who};
 use cil_trace_common::cause::{Cause, FsyncKind};
 use cil_trace_common::event::EventKind;
 use cil_trace_common::hist::{BUCKETS, bucket_edges, bucket_of};
 use cil_trace_common::loss::LossCause;
 use cil_trace_common::metric::{Label, Metric};
 use cil_trace_common::probe::Probe;
+use cil_trace_common::stack::StackKind;
 use rusqlite::types::{FromSql, Value};
 use rusqlite::{Connection, params_from_iter};
 use serde_json::Map;
+use std::collections::HashSet;
 
 /// What stands in a row of one of the tables that belong to ticks.
 pub(super) trait Row: Sized {
@@ -51,19 +53,51 @@ pub(super) fn write<R: Row>(
     Ok(())
 }
 
+/// The columns of a recording's tables: an earlier version made fewer of them.
+#[derive(Debug)]
+pub(super) struct Columns(HashSet<(String, String)>);
+
+impl Columns {
+    pub(super) fn of(connection: &Connection) -> rusqlite::Result<Self> {
+        let mut select = connection.prepare(
+            "SELECT tables.name, columns.name
+             FROM sqlite_schema AS tables, pragma_table_info(tables.name) AS columns
+             WHERE tables.type = 'table'",
+        )?;
+        let rows = select.query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?;
+        Ok(Self(rows.collect::<Result<_, _>>()?))
+    }
+
+    /// What reads a table, with NULL for columns that it does not have; `None` if it has none.
+    fn select<R: Row>(&self) -> Option<String> {
+        let has = |column: &str| self.0.contains(&(R::TABLE.to_owned(), column.to_owned()));
+        let columns: Vec<_> = R::COLUMNS
+            .iter()
+            .map(|&column| if has(column) { column } else { "NULL" })
+            .collect();
+        has("tick").then(|| {
+            format!(
+                "SELECT {} FROM {} WHERE tick IS ?1 ORDER BY rowid",
+                columns.join(", "),
+                R::TABLE,
+            )
+        })
+    }
+}
+
 /// Reads the rows of a tick in the order in which they were written; adds to `skipped` those that
 /// this build does not understand.
 pub(super) fn read<R: Row>(
     connection: &Connection,
+    columns: &Columns,
     tick: Option<u64>,
     names: &Names,
     skipped: &mut u64,
 ) -> rusqlite::Result<Vec<R>> {
-    let mut statement = connection.prepare_cached(&format!(
-        "SELECT {} FROM {} WHERE tick IS ?1 ORDER BY rowid",
-        R::COLUMNS.join(", "),
-        R::TABLE,
-    ))?;
+    let Some(select) = columns.select::<R>() else {
+        return Ok(Vec::new());
+    };
+    let mut statement = connection.prepare_cached(&select)?;
     let mut rows = statement.query([tick.map(|tick| tick as i64)])?;
     let mut decoded = Vec::new();
     while let Some(row) = rows.next()? {
@@ -391,26 +425,96 @@ impl Row for Stack {
     }
 }
 
-impl Row for StackCount {
-    const TABLE: &'static str = "flush_stacks";
-    const COLUMNS: &'static [&'static str] = &["stack", "device", "cause", "count"];
+impl Row for StackRow {
+    const TABLE: &'static str = "stack_sums";
+    const COLUMNS: &'static [&'static str] = &[
+        "kind",
+        "device",
+        "label",
+        "pid",
+        "comm",
+        "workload",
+        "kernel_stack",
+        "user_stack",
+        "count",
+        "time_ns",
+        "bytes",
+    ];
 
     fn encode(&self, names: &Names) -> Vec<Value> {
+        let label = (!self.label.is_empty()).then(|| self.label.clone());
+        let who = self.who.as_ref();
         vec![
-            self.stack.into(),
+            text(self.kind.name()),
             dev(self.dev, names),
-            label(Label::Cause, self.cause),
-            number(self.count),
+            label.into(),
+            who.map(|who| who.pid).into(),
+            who.map(|who| who.comm.clone()).into(),
+            who.map(|who| who.workload).into(),
+            self.kernel.into(),
+            self.user.into(),
+            number(self.sums.count),
+            number(self.sums.time_ns),
+            number(self.sums.bytes),
         ]
     }
 
     fn decode(cells: &mut Cells<'_>) -> Option<Self> {
         Some(Self {
-            stack: cells.get()?,
+            kind: cells.variant(StackKind::from_name)?,
             dev: cells.dev()?,
-            cause: cells.label(Label::Cause)?,
-            count: cells.u64()?,
+            label: cells.get::<Option<String>>()?.unwrap_or_default(),
+            who: {
+                let (pid, comm, workload) = (cells.get()?, cells.get()?, cells.get()?);
+                match (pid, comm, workload) {
+                    (Some(pid), Some(comm), Some(workload)) => Some(Who {
+                        pid,
+                        comm,
+                        workload,
+                    }),
+                    _ => None,
+                }
+            },
+            kernel: cells.get()?,
+            user: cells.get()?,
+            sums: StackSums {
+                count: cells.u64()?,
+                time_ns: cells.u64()?,
+                bytes: cells.u64()?,
+            },
         })
+    }
+}
+
+/// A row of the table in which the first version kept the stacks of flushes, and no others.
+pub(super) struct FlushStack(pub(super) StackRow);
+
+impl Row for FlushStack {
+    const TABLE: &'static str = "flush_stacks";
+    const COLUMNS: &'static [&'static str] = &["device", "cause", "stack", "count"];
+
+    fn encode(&self, names: &Names) -> Vec<Value> {
+        vec![
+            dev(self.0.dev, names),
+            text(&self.0.label),
+            self.0.kernel.into(),
+            number(self.0.sums.count),
+        ]
+    }
+
+    fn decode(cells: &mut Cells<'_>) -> Option<Self> {
+        Some(Self(StackRow {
+            kind: StackKind::Flush,
+            dev: cells.dev()?,
+            label: cells.get()?,
+            who: None,
+            kernel: Some(cells.get()?),
+            user: None,
+            sums: StackSums {
+                count: cells.u64()?,
+                ..StackSums::default()
+            },
+        }))
     }
 }
 

@@ -37,8 +37,10 @@ CREATE TABLE processes (
 CREATE TABLE losses (
     tick INTEGER NOT NULL, probe TEXT NOT NULL, cause TEXT NOT NULL, count INTEGER NOT NULL);
 CREATE TABLE stacks (tick INTEGER NOT NULL, stack INTEGER NOT NULL, frames TEXT NOT NULL);
-CREATE TABLE flush_stacks (
-    tick INTEGER NOT NULL, stack INTEGER NOT NULL, device TEXT, cause TEXT, count INTEGER NOT NULL);
+CREATE TABLE stack_sums (
+    tick INTEGER NOT NULL, kind TEXT NOT NULL, device TEXT, label TEXT, pid INTEGER, comm TEXT,
+    workload INTEGER, kernel_stack INTEGER, user_stack INTEGER, count INTEGER NOT NULL,
+    time_ns INTEGER NOT NULL, bytes INTEGER NOT NULL);
 
 CREATE TABLE workload_metrics (metric TEXT PRIMARY KEY, value REAL);
 CREATE TABLE programs (program TEXT PRIMARY KEY, run_ns INTEGER NOT NULL, runs INTEGER NOT NULL);
@@ -54,7 +56,8 @@ CREATE INDEX events_seen_by_tick ON events_seen (tick);
 CREATE INDEX processes_by_tick ON processes (tick);
 CREATE INDEX losses_by_tick ON losses (tick);
 CREATE INDEX stacks_by_tick ON stacks (tick);
-CREATE INDEX flush_stacks_by_tick ON flush_stacks (tick);
+CREATE INDEX stacks_by_stack ON stacks (stack);
+CREATE INDEX stack_sums_by_tick ON stack_sums (tick);
 
 CREATE VIEW v_session AS
     SELECT meta.key || substr(tree.fullkey, 2) AS field, tree.atom AS value
@@ -70,6 +73,16 @@ CREATE VIEW v_flushes AS
         sum(iif(metric = 'flush_pointless', value, 0)) AS pointless
     FROM counters WHERE metric IN ('flush_requested', 'flush_empty', 'flush_pointless')
     GROUP BY device, label, via;
+CREATE VIEW flush_stacks AS
+    SELECT tick, kernel_stack AS stack, device, label AS cause, count
+    FROM stack_sums WHERE kind = 'flush';
+CREATE VIEW v_stacks AS
+    SELECT kind, sum(count) AS count, sum(time_ns) AS time_ns, sum(bytes) AS bytes, device, label,
+        comm, workload,
+        (SELECT frames FROM stacks WHERE stack = user_stack LIMIT 1) AS user_frames,
+        (SELECT frames FROM stacks WHERE stack = kernel_stack LIMIT 1) AS kernel_frames
+    FROM stack_sums
+    GROUP BY kind, device, label, comm, workload, kernel_stack, user_stack;
 CREATE VIEW v_ticks AS
     SELECT ticks.tick, end_ns,
         sum(iif(metric = 'commits', value, 0)) AS commits,

@@ -161,6 +161,6 @@ fn write_tick(connection: &mut Connection, tick: &Tick, names: &Names) -> rusqli
     rows::write(&transaction, index, &tick.processes, names)?;
     rows::write(&transaction, index, &tick.losses, names)?;
     rows::write(&transaction, index, &tick.stacks, names)?;
-    rows::write(&transaction, index, &tick.flush_stacks, names)?;
+    rows::write(&transaction, index, &tick.stack_rows, names)?;
     transaction.commit()
 }

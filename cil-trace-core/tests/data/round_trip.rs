@@ -7,6 +7,7 @@ use cil_trace_common::hist::BUCKETS;
 use cil_trace_common::loss::LossCause;
 use cil_trace_common::metric::{Label, Metric};
 use cil_trace_common::probe::Probe;
+use cil_trace_common::stack::StackKind;
 use cil_trace_core::device::{Dev, Device};
 use cil_trace_core::histogram::Histogram;
 use cil_trace_core::model::Model;
@@ -14,7 +15,7 @@ use cil_trace_core::recording::{Recording, Writer};
 use cil_trace_core::report::schema::Report;
 use cil_trace_core::series::Series;
 use cil_trace_core::session::{Footer, Header};
-use cil_trace_core::tick::{Loss, ProcessRow, SampledEvent, Stack, StackCount, Tick};
+use cil_trace_core::tick::{Loss, ProcessRow, SampledEvent, Stack, StackRow, StackSums, Tick, Who};
 use proptest::collection::{btree_map, vec};
 use proptest::option;
 use proptest::prelude::*;
@@ -158,13 +159,27 @@ fn stack() -> impl Strategy<Value = Stack> {
     (any::<u32>(), vec(text(), 0..4)).prop_map(|(id, frames)| Stack { id, frames })
 }
 
-fn stack_count() -> impl Strategy<Value = StackCount> {
-    (any::<u32>(), dev(), select(Cause::ALL), any::<u64>()).prop_map(
-        |(stack, dev, cause, count)| StackCount {
-            stack,
+fn stack_row() -> impl Strategy<Value = StackRow> {
+    let who = (any::<u32>(), text(), any::<bool>()).prop_map(|(pid, comm, workload)| Who {
+        pid,
+        comm,
+        workload,
+    });
+    let what = (select(StackKind::ALL), text(), dev());
+    let stacks = any::<[Option<u32>; 2]>();
+    (what, option::of(who), stacks, any::<[u64; 3]>()).prop_map(
+        |((kind, label, dev), who, [kernel, user], [count, time_ns, bytes])| StackRow {
+            kind,
+            label,
             dev,
-            cause: cause as u16,
-            count,
+            who,
+            kernel,
+            user,
+            sums: StackSums {
+                count,
+                time_ns,
+                bytes,
+            },
         },
     )
 }
@@ -180,7 +195,7 @@ fn tick() -> impl Strategy<Value = Tick> {
         vec(process(), 0..4),
         vec(loss(), 0..3),
         vec(stack(), 0..3),
-        vec(stack_count(), 0..3),
+        vec(stack_row(), 0..3),
         vec(device(), 0..4),
     );
     (any::<[u64; 2]>(), sums, rest).prop_map(|([start_ns, end_ns], sums, rest)| Tick {
@@ -194,7 +209,7 @@ fn tick() -> impl Strategy<Value = Tick> {
         processes: rest.0,
         losses: rest.1,
         stacks: rest.2,
-        flush_stacks: rest.3,
+        stack_rows: rest.3,
         devices: rest.4,
     })
 }

@@ -7,6 +7,7 @@ use cil_trace_common::event::EventKind;
 use cil_trace_common::loss::LossCause;
 use cil_trace_common::metric::Metric;
 use cil_trace_common::probe::Probe;
+use cil_trace_common::stack::StackKind;
 use cil_trace_core::device::{Dev, Device};
 use cil_trace_core::histogram::Histogram;
 use cil_trace_core::recording::Writer;
@@ -15,7 +16,7 @@ use cil_trace_core::session::{
     Footer, Header, Machine, Outcome, Overhead, ProbeOutcome, ProgramCost, Scope, Workload,
     XfsStats,
 };
-use cil_trace_core::tick::{Loss, ProcessRow, SampledEvent, Stack, StackCount, Tick};
+use cil_trace_core::tick::{Loss, ProcessRow, SampledEvent, Stack, StackRow, StackSums, Tick};
 use std::path::PathBuf;
 use tempfile::TempDir;
 
@@ -287,11 +288,17 @@ fn first() -> Tick {
                 "kthread",
             ],
         )],
-        flush_stacks: vec![StackCount {
-            stack: 1,
+        stack_rows: vec![StackRow {
+            kind: StackKind::Flush,
+            label: Cause::Other.name().into(),
             dev: LOOP0,
-            cause: Cause::Other as u16,
-            count: 1,
+            who: None,
+            kernel: Some(1),
+            user: None,
+            sums: StackSums {
+                count: 1,
+                ..StackSums::default()
+            },
         }],
         devices: vec![],
     }
@@ -341,11 +348,17 @@ fn second() -> Tick {
             loss(Probe::Forces, LossCause::RingBufferFull, 1),
         ],
         stacks: vec![stack(2, &["__submit_bio", "xfs_mystery"])],
-        flush_stacks: vec![StackCount {
-            stack: 2,
+        stack_rows: vec![StackRow {
+            kind: StackKind::Flush,
+            label: Cause::Other.name().into(),
             dev: LOOP0,
-            cause: Cause::Other as u16,
-            count: 1,
+            who: None,
+            kernel: Some(2),
+            user: None,
+            sums: StackSums {
+                count: 1,
+                ..StackSums::default()
+            },
         }],
         devices: vec![disk(VDB, "vdb")],
     }

@@ -6,6 +6,7 @@ use crate::options::{FlameKind, FlamegraphOptions};
 use anyhow::{Context as _, Result};
 use cil_trace_common::cause::Cause;
 use cil_trace_common::metric::Metric;
+use cil_trace_common::stack::StackKind;
 use cil_trace_core::flame::{
     FlameError, FlameStack, Flamegraph, Subject, UNRESOLVED_WARNING, flamegraph,
 };
@@ -44,12 +45,17 @@ pub fn run(options: &FlamegraphOptions) -> Result<()> {
 /// The library cannot draw it.
 pub fn flushes(model: &Model, in_page: bool) -> Result<Flamegraph, FlameError> {
     let stacks: Vec<_> = model
-        .flush_stacks()
-        .filter(|(_, _, cause, _)| *cause != Cause::ForeignFs as u16)
-        .map(|(stack, dev, cause, count)| {
-            let cause = Cause::from_u16(cause).unwrap_or(Cause::Other).name();
-            let frames = model.stack(stack).unwrap_or_default().to_vec();
-            FlameStack::flush(&model.name(dev), cause, frames, count)
+        .stacks()
+        .of(StackKind::Flush)
+        .filter(|entry| entry.label != Cause::ForeignFs.name())
+        .map(|entry| {
+            let frames = entry.kernel.iter().map(|&frame| frame.to_owned()).collect();
+            FlameStack::flush(
+                &model.name(entry.dev),
+                entry.label,
+                frames,
+                entry.sums.count,
+            )
         })
         .collect();
     let drawn = stacks

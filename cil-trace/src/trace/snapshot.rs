@@ -5,17 +5,19 @@ use super::maps::Maps;
 use crate::system::kallsyms::Kallsyms;
 use anyhow::{Context as _, Result};
 use aya::maps::PerCpuValues;
+use cil_trace_common::cause::Cause;
 use cil_trace_common::hist::Hist;
 use cil_trace_common::key::Key;
 use cil_trace_common::loss::{LossCause, slot};
 use cil_trace_common::probe::Probe;
 use cil_trace_common::process::Process;
+use cil_trace_common::stack::StackKind;
 use cil_trace_core::decode;
 use cil_trace_core::device::Dev;
 use cil_trace_core::histogram::Histogram;
 use cil_trace_core::sample::Sampler;
 use cil_trace_core::series::Series;
-use cil_trace_core::tick::{Loss, ProcessRow, Stack, StackCount, Tick};
+use cil_trace_core::tick::{Loss, ProcessRow, Stack, StackRow, StackSums, Tick};
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 /// Reads ticks, one after another.
@@ -85,7 +87,7 @@ impl Reader {
             events_seen,
             processes: self.processes(maps)?,
             losses: [self.losses(maps)?, left_out].concat(),
-            flush_stacks: self.flush_stacks(maps)?,
+            stack_rows: self.flush_stacks(maps)?,
             stacks: self.stacks(maps, symbols)?,
             devices: Vec::new(),
         };
@@ -211,22 +213,31 @@ impl Reader {
             .collect()
     }
 
-    fn flush_stacks(&mut self, maps: &Maps) -> Result<Vec<StackCount>> {
+    fn flush_stacks(&mut self, maps: &Maps) -> Result<Vec<StackRow>> {
         let mut changed = Vec::new();
         for entry in maps.flush_stacks.iter() {
             let (key, values) = entry.context("cannot read the flushes by stack")?;
             let now = sum(&values);
             let before = self.flush_stacks.insert(key, now).unwrap_or(0);
             if now != before {
-                changed.push(StackCount {
-                    stack: key.stack.wrapping_sub(1),
+                changed.push(StackRow {
+                    kind: StackKind::Flush,
+                    label: Cause::from_u16(key.label)
+                        .unwrap_or(Cause::Other)
+                        .name()
+                        .to_owned(),
                     dev: Dev(key.dev),
-                    cause: key.label,
-                    count: now.wrapping_sub(before),
+                    who: None,
+                    kernel: Some(key.stack.wrapping_sub(1)),
+                    user: None,
+                    sums: StackSums {
+                        count: now.wrapping_sub(before),
+                        ..StackSums::default()
+                    },
                 });
             }
         }
-        changed.sort_by_key(|row| (row.dev, row.cause, row.stack));
+        changed.sort_by(|a, b| (a.dev, &a.label, a.kernel).cmp(&(b.dev, &b.label, b.kernel)));
         Ok(changed)
     }
 

@@ -32,8 +32,8 @@ pub(super) fn text(model: &Model, series: &Series) -> String {
             )
         }
         Some(Cause::Other) | None => {
-            let frames = series.stack.and_then(|id| model.stack(id));
-            match frames.and_then(culprit) {
+            let frames = series.stack.and_then(|id| model.stacks().frames(id));
+            match frames.as_deref().and_then(culprit) {
                 Some(function) => format!("{}:{function}", Cause::Other.name()),
                 None => Cause::Other.name().to_owned(),
             }
@@ -44,7 +44,7 @@ pub(super) fn text(model: &Model, series: &Series) -> String {
 
 /// The innermost function that is not plumbing; clones made by the compiler (`.isra.0`,
 /// `.constprop.0`) go by their function's name.
-fn culprit(frames: &[String]) -> Option<&str> {
+fn culprit<'a>(frames: &[&'a str]) -> Option<&'a str> {
     let names = frames
         .iter()
         .map(|frame| frame.split('.').next().unwrap_or(frame));
@@ -64,8 +64,7 @@ mod tests {
     use super::culprit;
 
     fn of(frames: &[&str]) -> Option<String> {
-        let frames: Vec<_> = frames.iter().map(|&frame| frame.to_owned()).collect();
-        culprit(&frames).map(str::to_owned)
+        culprit(frames).map(str::to_owned)
     }
 
     #[test]
