@@ -3,69 +3,27 @@
 //! The loader walks it; `probes`, `doctor`, the recording and the documents read it. Which way a
 //! kernel allows is decided here, purely, from what is known of that kernel.
 
+mod facts;
+mod kernel;
 mod layout;
+mod outcome;
 mod resolve;
+mod way;
 
+pub use facts::{
+    Inventory, KernelFacts, Member, STRUCTS, Types, is_relevant_event, is_relevant_function,
+};
+pub use kernel::{Home, Kernel, Part, source_name};
 pub use layout::Layout;
-pub use resolve::{Kernel, obstacle, open_ways, unknown_layout};
+pub use outcome::{Obstacle, outcomes};
+pub use resolve::{OpenWay, Place, Resolution, Site, resolve, site};
+pub use way::{Attach, Program, Way};
 
 use cil_trace_common::probe::Probe;
 use layout::{
     BIO_FLAGS, CHECKPOINT_OF_WORK, CIL_OF_MOUNT, DEV_OF_BIO, DEV_OF_INODE, DEV_OF_ITEM, DEV_OF_LOG,
     DEV_OF_MOUNT, DEV_OF_REQUEST, DEV_OF_TRANS, ICLOG, LOOP_OF_WORK,
 };
-
-/// How a program is attached.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub enum Attach {
-    /// `BPF_PROG_TYPE_RAW_TRACEPOINT`, built in or in a module.
-    RawTracepoint,
-    /// `BPF_TRACE_RAW_TP`: members are read directly, so vmlinux's BTF must know the event.
-    BtfTracepoint,
-    /// A function's entry by breakpoint or ftrace.
-    Kprobe,
-    /// A function's return by trampoline.
-    Kretprobe,
-    /// A function's entry by BPF trampoline; the function must be in vmlinux's BTF.
-    Fentry,
-    /// A function's return by BPF trampoline; likewise.
-    Fexit,
-}
-
-impl Attach {
-    /// Its name in `probes` and in recordings.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::RawTracepoint => "raw_tracepoint",
-            Self::BtfTracepoint => "tp_btf",
-            Self::Kprobe => "kprobe",
-            Self::Kretprobe => "kretprobe",
-            Self::Fentry => "fentry",
-            Self::Fexit => "fexit",
-        }
-    }
-}
-
-/// One program of the eBPF object, and where it goes.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Program {
-    /// Its name in the object.
-    pub name: &'static str,
-    /// How it is attached.
-    pub attach: Attach,
-    /// The tracepoint or function.
-    pub target: &'static str,
-}
-
-/// One way to measure a quantity: all its programs attach, or the way is not taken.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Way {
-    /// The programs.
-    pub programs: &'static [Program],
-    /// If the way only comes close: what it measures, and what that misses.
-    pub approximation: Option<&'static str>,
-}
 
 /// A group of probes that `--probes` selects.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -149,6 +107,7 @@ const fn program(attach: Attach, name: &'static str, target: &'static str) -> Pr
         name,
         attach,
         target,
+        arguments: matches!(attach, Attach::Kprobe | Attach::Fentry),
     }
 }
 

@@ -4,9 +4,11 @@
 //! [`Tick`](cil_trace_core::tick::Tick).
 
 mod attach;
+mod bpf;
 mod kernel;
 mod load;
 mod maps;
+mod module;
 mod snapshot;
 
 pub use kernel::RunningKernel;

@@ -1,53 +1,223 @@
 //! Which way a kernel leaves open for a probe, decided from what is known of that kernel.
 
-use super::{Attach, Program, Row, Way};
+use super::{Attach, Home, Kernel, Part, Program, Row, Way};
 use cil_trace_common::offset::OFFSETS;
 
-/// What is known of a kernel, as far as it decides between ways.
-pub trait Kernel {
-    /// Whether a tracepoint exists, built in or in a loaded module.
-    fn has_event(&self, name: &str) -> bool;
-    /// Whether vmlinux's BTF describes a tracepoint.
-    fn has_btf_event(&self, name: &str) -> bool;
-    /// Whether a function exists under exactly this name.
-    fn has_function(&self, name: &str) -> bool;
-    /// Whether vmlinux's BTF describes a function.
-    fn has_btf_function(&self, name: &str) -> bool;
-    /// Whether kprobes can be attached.
-    fn has_kprobes(&self) -> bool;
-    /// Whether the offset with this name is known.
-    fn has_offset(&self, global: &str) -> bool;
+/// Where a program goes on one kernel.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Place {
+    /// The tracepoint, by its name alone.
+    Tracepoint,
+    /// What this BTF describes.
+    Described(Home),
+    /// Entry or return of these symbols' code.
+    Symbols(Vec<String>),
 }
 
-/// Why a program cannot be attached to a kernel; `None` if nothing speaks against it.
-#[must_use]
-pub fn obstacle(program: &Program, kernel: &dyn Kernel) -> Option<String> {
-    let Program { attach, target, .. } = *program;
-    match attach {
-        Attach::RawTracepoint if !kernel.has_event(target) => {
-            Some(format!("no tracepoint {target}"))
+/// A program and where it goes.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Site {
+    /// The program.
+    pub program: &'static Program,
+    /// Where it goes.
+    pub place: Place,
+}
+
+impl Site {
+    /// What it is attached to, as in `fexit xfs_log_force`.
+    #[must_use]
+    pub fn describe(&self) -> String {
+        let kind = self.program.attach.name();
+        match &self.place {
+            Place::Symbols(symbols) => {
+                let each: Vec<_> = symbols
+                    .iter()
+                    .map(|symbol| format!("{kind} {symbol}"))
+                    .collect();
+                each.join(", ")
+            }
+            _ => format!("{kind} {}", self.program.target),
         }
-        Attach::BtfTracepoint if !kernel.has_btf_event(target) => {
-            Some(format!("vmlinux's BTF has no tracepoint {target}"))
-        }
-        Attach::Kprobe | Attach::Kretprobe | Attach::Fentry | Attach::Fexit
-            if !kernel.has_function(target) =>
-        {
-            Some(format!("no function {target}: it is inlined or absent"))
-        }
-        Attach::Kprobe | Attach::Kretprobe if !kernel.has_kprobes() => {
-            Some("this kernel has no kprobes".to_owned())
-        }
-        Attach::Fentry | Attach::Fexit if !kernel.has_btf_function(target) => {
-            Some(format!("{target} is not in vmlinux's BTF"))
-        }
-        _ => None,
     }
 }
 
-/// What a probe would have to know of this kernel's structures and does not; `None` if nothing.
+/// A way that a kernel leaves open.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct OpenWay {
+    /// The way.
+    pub way: &'static Way,
+    /// Its programs, and where they go.
+    pub sites: Vec<Site>,
+    /// What it does not see.
+    pub gaps: Vec<String>,
+}
+
+impl OpenWay {
+    /// What is attached, and what that does not see.
+    #[must_use]
+    pub fn describe(&self) -> String {
+        let sites: Vec<_> = self.sites.iter().map(Site::describe).collect();
+        let gaps = self.gaps.iter().map(|gap| format!("; {gap}"));
+        sites.join(", ") + &gaps.collect::<String>()
+    }
+}
+
+/// What a kernel leaves open for a probe.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Resolution {
+    /// The open ways, in order of preference.
+    pub open: Vec<OpenWay>,
+    /// Why others are not, in order of preference.
+    pub obstacles: Vec<String>,
+    /// What would have to be known of this kernel's structures and is not: then none is open.
+    pub unknown: Option<String>,
+}
+
+/// Goes through a row's ways.
 #[must_use]
-pub fn unknown_layout(row: &Row, kernel: &dyn Kernel) -> Option<String> {
+pub fn resolve(row: &Row, kernel: &dyn Kernel) -> Resolution {
+    let mut resolution = Resolution::default();
+    for way in row.ways {
+        match open(way, kernel) {
+            Ok(way) => resolution.open.push(way),
+            Err(reason) => resolution.obstacles.push(reason),
+        }
+    }
+    resolution.obstacles.dedup();
+    if !resolution.open.is_empty() {
+        resolution.unknown = unknown_layout(row, kernel);
+    }
+    if resolution.unknown.is_some() {
+        resolution.open.clear();
+    }
+    resolution
+}
+
+fn open(way: &'static Way, kernel: &dyn Kernel) -> Result<OpenWay, String> {
+    let mut sites = Vec::new();
+    let mut gaps = Vec::new();
+    for program in way.programs {
+        let place = site(program, way, kernel)?;
+        if let Some(gap) = gap(program, &place, kernel)
+            && !gaps.contains(&gap)
+        {
+            gaps.push(gap);
+        }
+        sites.push(Site { program, place });
+    }
+    Ok(OpenWay { way, sites, gaps })
+}
+
+/// Where a program of a way goes.
+///
+/// # Errors
+///
+/// Why it cannot be attached.
+pub fn site(program: &Program, way: &Way, kernel: &dyn Kernel) -> Result<Place, String> {
+    let Program { attach, target, .. } = *program;
+    let absent = |what: &str| {
+        if of_xfs(target) && !kernel.has_event(ALWAYS_IN_XFS) {
+            "XFS is not loaded".to_owned()
+        } else {
+            format!("no {what}")
+        }
+    };
+    match attach {
+        Attach::RawTracepoint => kernel
+            .has_event(target)
+            .then_some(Place::Tracepoint)
+            .ok_or_else(|| absent(&format!("tracepoint {target}"))),
+        Attach::BtfTracepoint => kernel
+            .btf_of_event(target)
+            .map(Place::Described)
+            .ok_or_else(|| absent(&format!("BTF of a tracepoint {target}"))),
+        Attach::Kprobe | Attach::Kretprobe | Attach::Fentry | Attach::Fexit => {
+            let symbols = kernel.symbols(target);
+            if symbols.is_empty() {
+                return Err(absent(&format!(
+                    "function {target}: it is inlined or absent"
+                )));
+            }
+            if attach == Attach::Kprobe || attach == Attach::Kretprobe {
+                by_symbols(program, way, &symbols, kernel)
+            } else {
+                by_trampoline(target, &symbols, kernel)
+            }
+        }
+    }
+}
+
+/// An XFS tracepoint that every kernel has.
+const ALWAYS_IN_XFS: &str = "xfs_log_force";
+
+fn of_xfs(target: &str) -> bool {
+    target.starts_with("xfs_") || target.starts_with("xlog_")
+}
+
+/// Clones serve a way that does not read their arguments.
+fn by_symbols(
+    program: &Program,
+    way: &Way,
+    symbols: &[String],
+    kernel: &dyn Kernel,
+) -> Result<Place, String> {
+    if !kernel.has_kprobes() {
+        return Err("this kernel has no kprobes".to_owned());
+    }
+    // An end without its beginning tells nothing, so both go to the same places.
+    let arguments = way.programs.iter().any(|other| {
+        other.attach.to_function() && other.target == program.target && other.arguments
+    });
+    let usable: Vec<_> = symbols
+        .iter()
+        .filter(|symbol| !arguments || Part::of(symbol) == Part::Whole)
+        .cloned()
+        .collect();
+    if usable.is_empty() {
+        return Err(format!(
+            "{} has only {}, whose arguments the compiler may have changed",
+            program.target,
+            symbols.join(", ")
+        ));
+    }
+    Ok(Place::Symbols(usable))
+}
+
+fn by_trampoline(target: &str, symbols: &[String], kernel: &dyn Kernel) -> Result<Place, String> {
+    if !symbols.iter().any(|symbol| symbol == target) {
+        return Err(format!(
+            "{target} has only {}, which BTF does not describe",
+            symbols.join(", ")
+        ));
+    }
+    if let Some(refusal) = kernel.trampolines_refused() {
+        return Err(refusal.to_owned());
+    }
+    kernel
+        .btf_of_function(target)
+        .map(Place::Described)
+        .ok_or_else(|| format!("no BTF describes {target}"))
+}
+
+/// Clones that a function program does not go to.
+fn gap(program: &Program, place: &Place, kernel: &dyn Kernel) -> Option<String> {
+    if !program.attach.to_function() {
+        return None;
+    }
+    let reached = |symbol: &String| match place {
+        Place::Symbols(symbols) => symbols.contains(symbol),
+        _ => symbol == program.target,
+    };
+    let missed: Vec<_> = kernel
+        .symbols(program.target)
+        .into_iter()
+        .filter(|symbol| !reached(symbol))
+        .collect();
+    (!missed.is_empty()).then(|| format!("calls of {} are not seen", missed.join(", ")))
+}
+
+/// What a probe would have to know of this kernel's structures and does not; `None` if nothing.
+fn unknown_layout(row: &Row, kernel: &dyn Kernel) -> Option<String> {
     let unknown = |list: &&[&'static str]| {
         list.iter()
             .copied()
@@ -69,30 +239,6 @@ pub fn unknown_layout(row: &Row, kernel: &dyn Kernel) -> Option<String> {
         "no BTF describes {what}: its module is not loaded, or the kernel was built without \
          CONFIG_DEBUG_INFO_BTF_MODULES (5.11 and later can have it)"
     ))
-}
-
-/// The ways that a kernel leaves open, in order of preference, and why others are not.
-#[must_use]
-pub fn open_ways(row: &Row, kernel: &dyn Kernel) -> (Vec<&'static Way>, Vec<String>) {
-    let mut open = Vec::new();
-    let mut obstacles = Vec::new();
-    for way in row.ways {
-        match way
-            .programs
-            .iter()
-            .find_map(|program| obstacle(program, kernel))
-        {
-            None => open.push(way),
-            Some(reason) => obstacles.push(reason),
-        }
-    }
-    obstacles.dedup();
-    if !open.is_empty()
-        && let Some(unknown) = unknown_layout(row, kernel)
-    {
-        return (Vec::new(), vec![unknown]);
-    }
-    (open, obstacles)
 }
 
 #[cfg(test)]
@@ -129,14 +275,17 @@ mod tests {
         fn has_event(&self, _: &str) -> bool {
             true
         }
-        fn has_btf_event(&self, _: &str) -> bool {
-            true
+        fn btf_of_event(&self, _: &str) -> Option<Home> {
+            Some(Home::Vmlinux)
         }
-        fn has_function(&self, _: &str) -> bool {
-            true
+        fn symbols(&self, function: &str) -> Vec<String> {
+            vec![function.to_owned()]
         }
-        fn has_btf_function(&self, _: &str) -> bool {
-            true
+        fn btf_of_function(&self, _: &str) -> Option<Home> {
+            Some(Home::Vmlinux)
+        }
+        fn trampolines_refused(&self) -> Option<&str> {
+            None
         }
         fn has_kprobes(&self) -> bool {
             true
@@ -154,7 +303,7 @@ mod tests {
     fn without_the_types_of_modules_only_the_block_layer_is_measured() {
         let open: Vec<_> = PROBES
             .iter()
-            .filter(|row| !open_ways(row, &WithoutModuleTypes).0.is_empty())
+            .filter(|row| !resolve(row, &WithoutModuleTypes).open.is_empty())
             .map(|row| row.probe)
             .collect();
         assert_eq!(
@@ -167,13 +316,13 @@ mod tests {
             ]
         );
         let commits = PROBES.iter().find(|row| row.probe == Probe::Commits);
-        let (_, why) = open_ways(commits.unwrap(), &WithoutModuleTypes);
+        let resolution = resolve(commits.unwrap(), &WithoutModuleTypes);
         assert_eq!(
-            why,
-            [
+            resolution.unknown.as_deref(),
+            Some(
                 "no BTF describes xfs_trans.t_mountp: its module is not loaded, or the kernel was \
                  built without CONFIG_DEBUG_INFO_BTF_MODULES (5.11 and later can have it)"
-            ]
+            )
         );
     }
 }

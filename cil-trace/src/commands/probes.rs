@@ -3,7 +3,7 @@
 use crate::options::ListFormat;
 use crate::trace::RunningKernel;
 use anyhow::{Context as _, Result};
-use cil_trace_core::probes::{Kernel, Otherwise, PROBES, Row, Way, obstacle, open_ways};
+use cil_trace_core::probes::{Kernel, OpenWay, Otherwise, PROBES, Row, Way, resolve, site};
 use serde::Serialize;
 use std::io::{Write as _, stdout};
 
@@ -45,7 +45,8 @@ pub fn run(format: ListFormat) -> Result<()> {
 }
 
 fn line(row: &Row, kernel: &dyn Kernel) -> Line {
-    let (open, obstacles) = open_ways(row, kernel);
+    let resolution = resolve(row, kernel);
+    let first = resolution.open.first();
     let otherwise = match row.otherwise {
         Otherwise::Skipped(text) | Otherwise::Approximated(text) => text,
     };
@@ -53,29 +54,28 @@ fn line(row: &Row, kernel: &dyn Kernel) -> Line {
         probe: row.probe.name(),
         sets: row.sets.iter().map(|set| set.name()).collect(),
         quantity: row.quantity,
-        way: open.first().map(|way| programs(way).join(", ")),
-        otherwise: open.is_empty().then_some(otherwise),
-        obstacles,
-        ways: row
-            .ways
-            .iter()
-            .map(|way| WayLine {
-                programs: programs(way),
-                approximation: way.approximation,
-                obstacle: way
-                    .programs
-                    .iter()
-                    .find_map(|program| obstacle(program, kernel)),
-            })
-            .collect(),
+        way: first.map(OpenWay::describe),
+        otherwise: first.is_none().then_some(otherwise),
+        obstacles: match resolution.unknown {
+            Some(unknown) => vec![unknown],
+            None => resolution.obstacles,
+        },
+        ways: row.ways.iter().map(|way| way_line(way, kernel)).collect(),
     }
 }
 
-fn programs(way: &Way) -> Vec<String> {
-    way.programs
-        .iter()
-        .map(|program| format!("{} {}", program.attach.name(), program.target))
-        .collect()
+fn way_line(way: &Way, kernel: &dyn Kernel) -> WayLine {
+    let programs = way.programs.iter();
+    WayLine {
+        programs: programs
+            .clone()
+            .map(|program| format!("{} {}", program.attach.name(), program.target))
+            .collect(),
+        approximation: way.approximation,
+        obstacle: programs
+            .clone()
+            .find_map(|program| site(program, way, kernel).err()),
+    }
 }
 
 fn table(lines: &[Line]) -> String {

@@ -129,26 +129,45 @@ impl KernelBtf {
         }
     }
 
-    /// Whether the kernel itself (not a module) has this function in its BTF, as fentry requires.
+    /// Whose BTF has a function, as fentry requires: `vmlinux` or a module's name.
     #[must_use]
-    pub fn has_function(&self, name: &str) -> bool {
-        self.function_home(name) == Some("vmlinux")
+    pub fn home_of_function(&self, name: &str) -> Option<&str> {
+        self.home(name, is_function)
     }
 
-    /// Whether the kernel itself (not a module) describes this tracepoint, as `tp_btf` requires.
+    /// Whose BTF describes a tracepoint, as `tp_btf` requires: `vmlinux` or a module's name.
     #[must_use]
-    pub fn has_event(&self, name: &str) -> bool {
-        self.named(&format!("btf_trace_{name}"))
-            .iter()
-            .any(|(btf, found)| matches!(found, Type::Typedef(_)) && btf.name == "vmlinux")
+    pub fn home_of_event(&self, name: &str) -> Option<&str> {
+        self.home(&format!("btf_trace_{name}"), is_typedef)
     }
 
-    /// Where a function's BTF is: `vmlinux` or a module's name.
+    /// Number of a function in the BTF of `module`.
     #[must_use]
-    pub fn function_home(&self, name: &str) -> Option<&str> {
+    pub fn function_id(&self, module: &str, name: &str) -> Option<u32> {
+        self.id(module, name, is_function)
+    }
+
+    /// Number in the BTF of `module` by which `tp_btf` knows a tracepoint.
+    #[must_use]
+    pub fn event_id(&self, module: &str, name: &str) -> Option<u32> {
+        self.id(module, &format!("btf_trace_{name}"), is_typedef)
+    }
+
+    fn home(&self, name: &str, is_wanted: fn(&Type) -> bool) -> Option<&str> {
         self.named(name)
             .into_iter()
-            .find_map(|(btf, found)| matches!(found, Type::Func(_)).then_some(btf.name.as_str()))
+            .find_map(|(btf, found)| is_wanted(&found).then_some(btf.name.as_str()))
+    }
+
+    /// Modules number on from where vmlinux ends.
+    fn id(&self, module: &str, name: &str, is_wanted: fn(&Type) -> bool) -> Option<u32> {
+        let section = self.all.get_named_btf(module)?.split()?;
+        let ids = section.resolve_ids_by_name(name).ok()?;
+        ids.into_iter().find(|&id| {
+            section
+                .resolve_type_by_id(id)
+                .is_ok_and(|found| is_wanted(&found))
+        })
     }
 
     fn named(&self, name: &str) -> Vec<(&NamedBtf, Type)> {
@@ -200,6 +219,14 @@ impl KernelBtf {
         let arguments = prototype.parameters.iter().skip(1);
         Some(arguments.map(|argument| pointee(btf, argument)).collect())
     }
+}
+
+fn is_function(found: &Type) -> bool {
+    matches!(found, Type::Func(_))
+}
+
+fn is_typedef(found: &Type) -> bool {
+    matches!(found, Type::Typedef(_))
 }
 
 type Structs<'a> = HashMap<&'static str, Option<(&'a NamedBtf, Struct)>>;

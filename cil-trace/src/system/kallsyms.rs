@@ -5,7 +5,8 @@
 
 use anyhow::{Context as _, Result, bail};
 use cil_trace_common::function::{Group, MAX_RANGES, Range};
-use std::collections::HashMap;
+use cil_trace_core::probes::{Part, source_name};
+use std::collections::{HashMap, HashSet};
 use std::fs;
 
 const PATH: &str = "/proc/kallsyms";
@@ -30,26 +31,6 @@ struct Symbol {
     name: u32,
     length: u16,
     module: u16,
-}
-
-/// How a symbol came from a function.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Part {
-    /// The function as written.
-    Whole,
-    /// A clone that the compiler made (`.isra.0`, `.constprop.0`, `.part.0`, `.llvm.1`); its
-    /// arguments may differ from the source's.
-    Clone,
-    /// The unlikely half that was moved away (`.cold`); it is jumped to, never called.
-    Cold,
-}
-
-impl Part {
-    /// Whether a probe at the symbol's start sees calls of the function.
-    #[must_use]
-    pub const fn attachable(self) -> bool {
-        !matches!(self, Self::Cold)
-    }
 }
 
 /// Where a function's code, or a part of it, lies.
@@ -170,6 +151,25 @@ impl Kallsyms {
             .collect()
     }
 
+    /// The symbols of these functions, by their names in the source; halves that are jumped to are
+    /// left out. A name that has none is there with an empty list.
+    #[must_use]
+    pub fn gather(&self, functions: &HashSet<String>) -> HashMap<String, Vec<String>> {
+        let mut found: HashMap<String, Vec<String>> = functions
+            .iter()
+            .map(|name| (name.clone(), Vec::new()))
+            .collect();
+        for symbol in &self.symbols {
+            let name = self.name(symbol);
+            if let Some(symbols) = found.get_mut(source_name(name))
+                && Part::of(name).attachable()
+            {
+                symbols.push(name.to_owned());
+            }
+        }
+        found
+    }
+
     /// The code of all functions in these groups, sorted; neighbours of one group are joined.
     ///
     /// # Errors
@@ -240,7 +240,7 @@ impl Kallsyms {
             module: self.module(symbol),
             start: symbol.address,
             end: self.end(index),
-            part: part(name),
+            part: Part::of(name),
         }
     }
 
@@ -286,22 +286,6 @@ fn text_symbol(line: &[u8]) -> Option<(u64, &str, &str)> {
         str::from_utf8(name).ok()?,
         str::from_utf8(module).ok()?,
     ))
-}
-
-/// The function's name in the source: a symbol up to the compiler's suffix.
-fn source_name(symbol: &str) -> &str {
-    symbol.split_once('.').map_or(symbol, |(name, _)| name)
-}
-
-fn part(symbol: &str) -> Part {
-    let mut suffixes = symbol.split('.').skip(1).peekable();
-    if suffixes.peek().is_none() {
-        Part::Whole
-    } else if suffixes.any(|suffix| suffix == "cold") {
-        Part::Cold
-    } else {
-        Part::Clone
-    }
 }
 
 fn no_addresses(kptr_restrict: Option<&str>) -> String {
@@ -384,19 +368,16 @@ garbage
     }
 
     #[test]
-    fn suffixes_are_told_apart() {
-        for (symbol, expected) in [
-            ("xfs_ilock", Part::Whole),
-            ("f.isra.0", Part::Clone),
-            ("f.constprop.12", Part::Clone),
-            ("f.part.0.isra.0", Part::Clone),
-            ("f.llvm.1234567", Part::Clone),
-            ("f.isra.0.cold", Part::Cold),
-            ("f.cold.3", Part::Cold),
-            ("f_cold", Part::Whole),
-        ] {
-            assert_eq!(part(symbol), expected, "{symbol}");
-        }
+    fn functions_are_gathered_by_name() {
+        let names = [
+            "xlog_cil_push_work",
+            "xlog_cil_push_now",
+            "xlog_cil_insert_items",
+        ];
+        let found = table().gather(&names.map(str::to_owned).into());
+        assert_eq!(found["xlog_cil_push_work"], ["xlog_cil_push_work"]);
+        assert_eq!(found["xlog_cil_push_now"], ["xlog_cil_push_now.isra.0"]);
+        assert!(found["xlog_cil_insert_items"].is_empty());
     }
 
     #[test]

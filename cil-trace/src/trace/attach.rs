@@ -1,101 +1,247 @@
-//! Loads and attaches one program.
+//! Loads and attaches programs, and tells what they cost.
 
+use super::bpf::Rejected;
+use super::kernel::RunningKernel;
+use super::module::{ModulePrograms, Refusal};
+use aya::Ebpf;
 use aya::programs::{BtfTracePoint, FEntry, FExit, KProbe, ProgramError, RawTracePoint};
-use aya::{Btf, Ebpf};
-use cil_trace_core::probes::{Attach, Program};
+use cil_trace_core::probes::{Attach, Home, Obstacle, Place, Program, Site};
+use std::collections::BTreeMap;
+use std::fs;
+use std::io;
+use std::os::fd::{AsFd as _, AsRawFd as _, OwnedFd};
 
-/// Loads `program` into the kernel and attaches it; it stays attached as long as `ebpf` lives.
-///
-/// # Errors
-///
-/// Why not, in words; of what the verifier says, the last line.
-pub fn attach(ebpf: &mut Ebpf, btf: &Btf, program: &Program) -> Result<(), Obstacle> {
-    let Program {
-        name,
-        attach,
-        target,
-    } = *program;
-    let found = ebpf
-        .program_mut(name)
-        .ok_or_else(|| Obstacle::Failed(format!("this build has no program {name}")))?;
-    let result = match attach {
-        Attach::RawTracepoint => <&mut RawTracePoint>::try_from(found).and_then(|program| {
-            program
-                .load()
-                .and_then(|()| program.attach(target))
-                .map(drop)
-        }),
-        Attach::BtfTracepoint => <&mut BtfTracePoint>::try_from(found).and_then(|program| {
-            program
-                .load(target, btf)
-                .and_then(|()| program.attach())
-                .map(drop)
-        }),
-        Attach::Kprobe | Attach::Kretprobe => <&mut KProbe>::try_from(found).and_then(|program| {
-            program
-                .load()
-                .and_then(|()| program.attach(target, 0))
-                .map(drop)
-        }),
-        Attach::Fentry => <&mut FEntry>::try_from(found).and_then(|program| {
-            program
-                .load(target, btf)
-                .and_then(|()| program.attach())
-                .map(drop)
-        }),
-        Attach::Fexit => <&mut FExit>::try_from(found).and_then(|program| {
-            program
-                .load(target, btf)
-                .and_then(|()| program.attach())
-                .map(drop)
-        }),
-    };
-    result.map_err(|error| {
-        log::debug!("{} {target}: {error:?}", attach.name());
-        explain(&error, &format!("{} {target}", attach.name()))
-    })
+/// Takes programs into the kernel.
+pub struct Attacher<'a> {
+    ebpf: &'a mut Ebpf,
+    object: &'static [u8],
+    kernel: &'a RunningKernel,
+    /// Made when a module's program is first asked for.
+    modules: Option<ModulePrograms>,
+    attached: BTreeMap<&'static str, Attached>,
 }
 
-/// Takes out a program that was attached, because its way is not taken after all.
-pub fn detach(ebpf: &mut Ebpf, program: &Program) {
-    use aya::programs::Program as Loaded;
-    let unloaded = match ebpf.program_mut(program.name) {
-        Some(Loaded::RawTracePoint(found)) => found.unload(),
-        Some(Loaded::BtfTracePoint(found)) => found.unload(),
-        Some(Loaded::KProbe(found)) => found.unload(),
-        Some(Loaded::FEntry(found)) => found.unload(),
-        Some(Loaded::FExit(found)) => found.unload(),
-        _ => Ok(()),
-    };
-    if let Err(error) = unloaded {
-        log::debug!("unloading {}: {error}", program.name);
+/// A program that is attached, together with what [`Ebpf`] holds of it.
+pub struct Attached {
+    /// The program.
+    pub program: &'static Program,
+    fd: OwnedFd,
+    /// What keeps it attached, unless that is with [`Ebpf`].
+    _link: Option<OwnedFd>,
+}
+
+/// What the kernel says of a program, as far as it does.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Usage {
+    /// Nanoseconds in the program, while run times are counted.
+    pub run_ns: u64,
+    /// Runs, likewise.
+    pub runs: u64,
+    /// Runs left out because another run was under way on the CPU; kernels before 5.12 do not
+    /// count them.
+    pub left_out: u64,
+}
+
+impl Attached {
+    /// What the kernel says of it.
+    #[must_use]
+    pub fn usage(&self) -> Usage {
+        let path = format!("/proc/self/fdinfo/{}", self.fd.as_raw_fd());
+        usage(&fs::read_to_string(path).unwrap_or_default())
     }
 }
 
-/// Why a program is not attached.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub enum Obstacle {
-    /// This kernel does not let programs of its kind in.
-    Refused(String),
-    /// Something went wrong.
-    Failed(String),
+fn usage(fdinfo: &str) -> Usage {
+    let mut usage = Usage::default();
+    for (name, value) in fdinfo.lines().filter_map(|line| line.split_once(':')) {
+        let field = match name {
+            "run_time_ns" => &mut usage.run_ns,
+            "run_cnt" => &mut usage.runs,
+            "recursion_misses" => &mut usage.left_out,
+            _ => continue,
+        };
+        *field = value.trim().parse().unwrap_or(0);
+    }
+    usage
 }
 
-fn explain(error: &ProgramError, what: &str) -> Obstacle {
-    let ProgramError::LoadError {
-        io_error,
-        verifier_log,
-    } = error
-    else {
-        return Obstacle::Failed(format!("{what}: {error}"));
-    };
-    match verdict(&verifier_log.to_string()) {
+impl<'a> Attacher<'a> {
+    /// For the programs of `object`, of which `ebpf` was made and still holds all maps.
+    pub fn new(ebpf: &'a mut Ebpf, object: &'static [u8], kernel: &'a RunningKernel) -> Self {
+        Self {
+            ebpf,
+            object,
+            kernel,
+            modules: None,
+            attached: BTreeMap::new(),
+        }
+    }
+
+    /// Attaches all programs of a way, or none.
+    ///
+    /// # Errors
+    ///
+    /// Why not, in words; of what the verifier says, the last line.
+    pub fn way(&mut self, sites: &[Site]) -> Result<(), Obstacle> {
+        let mut added = Vec::new();
+        for site in sites {
+            if self.attached.contains_key(site.program.name) {
+                continue;
+            }
+            match self.site(site) {
+                Ok(attached) => added.push(attached),
+                Err(obstacle) => {
+                    self.unload(site.program);
+                    for attached in added {
+                        self.unload(attached.program);
+                    }
+                    return Err(obstacle);
+                }
+            }
+        }
+        let added = added.into_iter();
+        self.attached
+            .extend(added.map(|attached| (attached.program.name, attached)));
+        Ok(())
+    }
+
+    /// What is attached, by name.
+    pub fn finish(self) -> Vec<Attached> {
+        self.attached.into_values().collect()
+    }
+
+    fn site(&mut self, site: &Site) -> Result<Attached, Obstacle> {
+        let what = site.describe();
+        match &site.place {
+            Place::Described(Home::Module(module)) => self.in_module(site.program, module, &what),
+            Place::Tracepoint | Place::Described(Home::Vmlinux) => {
+                self.by_aya(site.program, &[site.program.target], &what)
+            }
+            Place::Symbols(symbols) => {
+                let symbols: Vec<_> = symbols.iter().map(String::as_str).collect();
+                self.by_aya(site.program, &symbols, &what)
+            }
+        }
+    }
+
+    fn in_module(
+        &mut self,
+        program: &'static Program,
+        module: &str,
+        what: &str,
+    ) -> Result<Attached, Obstacle> {
+        let modules = match &mut self.modules {
+            Some(modules) => modules,
+            none => {
+                let made = ModulePrograms::new(self.object, self.ebpf);
+                none.insert(made.map_err(|error| Obstacle::Failed(format!("{what}: {error:#}")))?)
+            }
+        };
+        let attached = modules.attach(program, module, &self.kernel.btf);
+        let attached = attached.map_err(|refusal| match refusal {
+            Refusal::Rejected(Rejected { error, log }) => explain_load(&error, &log, what),
+            Refusal::Other(text) => Obstacle::Failed(format!("{what}: {text}")),
+        })?;
+        Ok(Attached {
+            program,
+            fd: attached.program,
+            _link: Some(attached.link),
+        })
+    }
+
+    fn by_aya(
+        &mut self,
+        program: &'static Program,
+        targets: &[&str],
+        what: &str,
+    ) -> Result<Attached, Obstacle> {
+        self.load_by_aya(program, targets).map_err(|error| {
+            log::debug!("{what}: {error:?}");
+            match &error {
+                ProgramError::LoadError {
+                    io_error,
+                    verifier_log,
+                } => explain_load(io_error, &verifier_log.to_string(), what),
+                error => Obstacle::Failed(format!("{what}: {error}")),
+            }
+        })?;
+        let found = self.ebpf.program(program.name);
+        let fd = found
+            .and_then(|found| found.fd().ok()?.as_fd().try_clone_to_owned().ok())
+            .ok_or_else(|| Obstacle::Failed(format!("{what}: no file descriptor is left")))?;
+        Ok(Attached {
+            program,
+            fd,
+            _link: None,
+        })
+    }
+
+    fn load_by_aya(&mut self, program: &Program, targets: &[&str]) -> Result<(), ProgramError> {
+        let btf = &self.kernel.loader_btf;
+        let target = program.target;
+        // `outcome` asks only for programs of the table, and the build's tests hold it against the
+        // object.
+        let found = self
+            .ebpf
+            .program_mut(program.name)
+            .ok_or(ProgramError::NotLoaded)?;
+        match program.attach {
+            Attach::RawTracepoint => {
+                let program = <&mut RawTracePoint>::try_from(found)?;
+                program.load()?;
+                program.attach(target).map(drop)
+            }
+            Attach::BtfTracepoint => {
+                let program = <&mut BtfTracePoint>::try_from(found)?;
+                program.load(target, btf)?;
+                program.attach().map(drop)
+            }
+            Attach::Kprobe | Attach::Kretprobe => {
+                let program = <&mut KProbe>::try_from(found)?;
+                program.load()?;
+                targets
+                    .iter()
+                    .try_for_each(|symbol| program.attach(symbol, 0).map(drop))
+            }
+            Attach::Fentry => {
+                let program = <&mut FEntry>::try_from(found)?;
+                program.load(target, btf)?;
+                program.attach().map(drop)
+            }
+            Attach::Fexit => {
+                let program = <&mut FExit>::try_from(found)?;
+                program.load(target, btf)?;
+                program.attach().map(drop)
+            }
+        }
+    }
+
+    /// Takes out what aya has loaded of a program, because its way is not taken after all.
+    fn unload(&mut self, program: &Program) {
+        use aya::programs::Program as Loaded;
+        let unloaded = match self.ebpf.program_mut(program.name) {
+            Some(Loaded::RawTracePoint(found)) => found.unload(),
+            Some(Loaded::BtfTracePoint(found)) => found.unload(),
+            Some(Loaded::KProbe(found)) => found.unload(),
+            Some(Loaded::FEntry(found)) => found.unload(),
+            Some(Loaded::FExit(found)) => found.unload(),
+            _ => Ok(()),
+        };
+        // It may not have been loaded at all.
+        if let Err(error) = unloaded {
+            log::debug!("unloading {}: {error}", program.name);
+        }
+    }
+}
+
+fn explain_load(error: &io::Error, verifier_log: &str, what: &str) -> Obstacle {
+    match verdict(verifier_log) {
         Some(verdict) => Obstacle::Failed(format!("{what}: rejected by the verifier: {verdict}")),
         // Before the verifier looks at it, for programs on trampolines.
-        None if io_error.raw_os_error() == Some(libc::EPERM) => Obstacle::Refused(format!(
+        None if error.raw_os_error() == Some(libc::EPERM) => Obstacle::Refused(format!(
             "{what}: this kernel refuses programs of this kind (EPERM)"
         )),
-        None => Obstacle::Failed(format!("{what}: {io_error}")),
+        None => Obstacle::Failed(format!("{what}: {error}")),
     }
 }
 
@@ -110,7 +256,7 @@ fn verdict(log: &str) -> Option<&str> {
 
 #[cfg(test)]
 mod tests {
-    use super::verdict;
+    use super::{Usage, usage, verdict};
 
     #[test]
     fn the_verdict_stands_before_the_statistics() {
@@ -118,5 +264,19 @@ mod tests {
                    stack depth 0+0\nprocessed 8 insns (limit 1000000)\n";
         assert_eq!(verdict(log), Some("R6 invalid mem access"));
         assert_eq!(verdict(""), None);
+    }
+
+    #[test]
+    fn usage_is_read_by_name() {
+        let fdinfo = "pos:\t0\nflags:\t02000002\nprog_type:\t26\nrun_time_ns:\t1234\nrun_cnt:\t5\n\
+                      recursion_misses:\t6\nverified_insns:\t2\n";
+        let expected = Usage {
+            run_ns: 1234,
+            runs: 5,
+            left_out: 6,
+        };
+        assert_eq!(usage(fdinfo), expected);
+        // 5.10 has no misses.
+        assert_eq!(usage("run_cnt:\t5\n").left_out, 0);
     }
 }

@@ -1,10 +1,14 @@
 //! What this kernel allows, as far as it decides how probes are attached.
 
+use super::bpf::{self, Tracing};
 use crate::system::btf::{KernelBtf, Offsets};
 use crate::system::kallsyms::Kallsyms;
 use anyhow::{Context as _, Result, anyhow};
 use aya::Btf;
-use cil_trace_core::probes::Kernel;
+use aya_obj::btf::BtfKind;
+use aya_obj::generated::{bpf_attach_type, bpf_insn};
+use cil_trace_core::probes::{Home, Kernel, PROBES};
+use std::collections::{HashMap, HashSet};
 use std::path::Path;
 
 /// The kernel that cil-trace runs on.
@@ -17,7 +21,10 @@ pub struct RunningKernel {
     pub offsets: Offsets,
     /// vmlinux's types once more, as the loader wants them.
     pub loader_btf: Btf,
+    /// Symbols of the functions that the probe table names and of tracepoints, by name.
+    functions: HashMap<String, Vec<String>>,
     kprobes: bool,
+    trampolines_refused: Option<String>,
 }
 
 impl RunningKernel {
@@ -36,11 +43,14 @@ impl RunningKernel {
                 Ok((btf, offsets, loader_btf))
             });
             let symbols = Kallsyms::read()?;
+            let functions = symbols.gather(&names());
             let (btf, offsets, loader_btf) = types
                 .join()
                 .map_err(|_| anyhow!("reading the kernel's BTF panicked"))??;
             Ok(Self {
                 symbols,
+                functions,
+                trampolines_refused: trampolines_refused(&loader_btf),
                 btf,
                 offsets,
                 loader_btf,
@@ -49,30 +59,99 @@ impl RunningKernel {
             })
         })
     }
+
+    fn named(&self, name: &str) -> Vec<String> {
+        match self.functions.get(name) {
+            Some(symbols) => symbols.clone(),
+            // Not one of the probe table's.
+            None => {
+                let name = HashSet::from([name.to_owned()]);
+                self.symbols.gather(&name).into_values().flatten().collect()
+            }
+        }
+    }
 }
 
+/// Functions and tracepoints of the probe table.
+fn names() -> HashSet<String> {
+    let ways = PROBES.iter().flat_map(|row| row.ways);
+    let programs = ways.flat_map(|way| way.programs);
+    programs
+        .map(|program| {
+            if program.attach.to_function() {
+                program.target.to_owned()
+            } else {
+                iterator(program.target)
+            }
+        })
+        .collect()
+}
+
+/// Every tracepoint has a function of this name since 5.10, in modules too.
+fn iterator(event: &str) -> String {
+    format!("__traceiter_{event}")
+}
+
+/// Some kernels refuse every program on a trampoline, whatever it does and whoever loads it. One
+/// that refuses programs of other kinds too lacks no trampolines: the process lacks privileges.
+fn trampolines_refused(btf: &Btf) -> Option<String> {
+    let load = |kind, target| {
+        bpf::load(&Tracing {
+            name: "trial",
+            license: c"GPL",
+            instructions: &RETURN_0,
+            kind,
+            target,
+            module: None,
+        })
+    };
+    let event = btf.id_by_type_name_kind("btf_trace_sched_switch", BtfKind::Typedef);
+    let function = btf.id_by_type_name_kind("vfs_fsync", BtfKind::Func);
+    load(bpf_attach_type::BPF_TRACE_RAW_TP, event.ok()?).ok()?;
+    let refused = load(bpf_attach_type::BPF_TRACE_FENTRY, function.ok()?).err()?;
+    Some(format!(
+        "this kernel refuses programs on trampolines ({})",
+        refused.error
+    ))
+}
+
+/// `r0 = 0; exit`
+const RETURN_0: [bpf_insn; 2] = {
+    const fn insn(code: u8) -> bpf_insn {
+        bpf_insn {
+            code,
+            _bitfield_align_1: [],
+            _bitfield_1: aya_obj::generated::__BindgenBitfieldUnit::new([0]),
+            off: 0,
+            imm: 0,
+        }
+    }
+    [insn(0xb7), insn(0x95)]
+};
+
 impl Kernel for RunningKernel {
-    /// Every tracepoint has a function `__traceiter_<name>` since 5.10, in modules too.
     fn has_event(&self, name: &str) -> bool {
-        self.symbols
-            .address(&format!("__traceiter_{name}"))
-            .is_some()
+        !self.named(&iterator(name)).is_empty()
     }
 
-    fn has_btf_event(&self, name: &str) -> bool {
-        self.btf.has_event(name)
+    fn btf_of_event(&self, name: &str) -> Option<Home> {
+        self.btf.home_of_event(name).map(Home::from)
     }
 
-    fn has_function(&self, name: &str) -> bool {
-        self.symbols.address(name).is_some()
+    fn symbols(&self, function: &str) -> Vec<String> {
+        self.named(function)
     }
 
-    fn has_btf_function(&self, name: &str) -> bool {
-        self.btf.has_function(name)
+    fn btf_of_function(&self, name: &str) -> Option<Home> {
+        self.btf.home_of_function(name).map(Home::from)
     }
 
     fn has_kprobes(&self) -> bool {
         self.kprobes
+    }
+
+    fn trampolines_refused(&self) -> Option<&str> {
+        self.trampolines_refused.as_deref()
     }
 
     fn has_offset(&self, global: &str) -> bool {

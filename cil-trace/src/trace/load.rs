@@ -1,18 +1,15 @@
 //! Brings the eBPF object into the kernel: offsets, maps, and the programs of the probe table.
 
-use super::attach::{self, Obstacle};
+use super::attach::{Attached, Attacher};
 use super::kernel::RunningKernel;
 use super::maps::Maps;
 use anyhow::{Result, bail};
-use aya::{Btf, Ebpf, EbpfLoader, include_bytes_aligned};
+use aya::{Ebpf, EbpfLoader, include_bytes_aligned};
 use cil_trace_common::function::Group;
 use cil_trace_common::probe::Probe;
 use cil_trace_common::scope::State;
-use cil_trace_core::probes::{Otherwise, PROBES, Program, Row, Set, open_ways, unknown_layout};
-use cil_trace_core::session::{Outcome, ProbeOutcome};
-use std::collections::BTreeSet;
-use std::fs;
-use std::os::fd::{AsFd as _, AsRawFd as _};
+use cil_trace_core::probes::{PROBES, Set, outcomes};
+use cil_trace_core::session::{Outcome, ProbeOutcome, ProgramCost};
 
 static OBJECT: &[u8] = include_bytes_aligned!(concat!(env!("OUT_DIR"), "/cil-trace-ebpf"));
 
@@ -38,14 +35,13 @@ const SPARE_FILESYSTEMS: usize = 8;
 /// The kernel side, attached and disarmed. Everything is gone from the kernel when it is dropped,
 /// or when the process dies.
 pub struct Tracer {
-    /// Owns the programs and their links.
-    ebpf: Ebpf,
+    /// Owns the programs that aya has loaded, and their links.
+    _ebpf: Ebpf,
+    attached: Vec<Attached>,
     /// The maps, open for reading and writing.
     pub maps: Maps,
     /// How each probe of the wanted sets came out.
     pub outcomes: Vec<ProbeOutcome>,
-    /// Names of the programs that are attached.
-    pub programs: Vec<&'static str>,
     state: State,
 }
 
@@ -74,33 +70,20 @@ impl Tracer {
         let histograms = (options.filesystems + SPARE_FILESYSTEMS) * HISTOGRAMS_EACH;
         loader.map_max_entries("HISTS", u32::try_from(histograms).unwrap_or(u32::MAX));
         let mut ebpf = loader.load(OBJECT).map_err(explain_load)?;
+        let mut attacher = Attacher::new(&mut ebpf, OBJECT, kernel);
+        let outcomes = outcomes(&options.sets, kernel, |sites| attacher.way(sites));
+        let attached = attacher.finish();
         if options.diagnostics {
             forward_diagnostics(&mut ebpf);
         }
-        let mut attacher = Attacher {
-            ebpf: &mut ebpf,
-            btf,
-            attached: BTreeSet::new(),
-        };
-        let outcomes: Vec<_> = PROBES
-            .iter()
-            .map(|row| {
-                if row.sets.iter().any(|set| options.sets.contains(set)) {
-                    attacher.row(row, kernel)
-                } else {
-                    not_asked_for(row)
-                }
-            })
-            .collect();
-        let programs: Vec<_> = attacher.attached.into_iter().collect();
         let mut state = state(kernel, options, &outcomes);
         let mut maps = Maps::take(&mut ebpf)?;
         state.ranges = maps.set_ranges(&kernel.symbols.ranges(Group::ALL)?)?;
         Ok(Self {
-            ebpf,
+            _ebpf: ebpf,
+            attached,
             maps,
             outcomes,
-            programs,
             state,
         })
     }
@@ -127,145 +110,31 @@ impl Tracer {
 
     /// Nanoseconds and runs of every attached program, as far as the kernel keeps them.
     #[must_use]
-    pub fn costs(&self) -> Vec<cil_trace_core::session::ProgramCost> {
-        self.programs
+    pub fn costs(&self) -> Vec<ProgramCost> {
+        self.attached
             .iter()
-            .filter_map(|name| {
-                let info = self.ebpf.program(name)?.info().ok()?;
-                Some(cil_trace_core::session::ProgramCost {
-                    program: (*name).to_owned(),
-                    run_ns: u64::try_from(info.run_time().as_nanos()).unwrap_or(u64::MAX),
-                    runs: info.run_count(),
-                })
+            .map(|attached| {
+                let usage = attached.usage();
+                ProgramCost {
+                    program: attached.program.name.to_owned(),
+                    run_ns: usage.run_ns,
+                    runs: usage.runs,
+                }
             })
             .collect()
     }
 
     /// Runs that the kernel has left out so far, each with the first probe that its program serves.
-    /// Kernels before 5.12 do not count them.
     pub fn runs_left_out(&self) -> impl Iterator<Item = (Probe, u64)> + '_ {
-        self.programs.iter().filter_map(|name| {
-            let fd = self.ebpf.program(name)?.fd().ok()?.as_fd().as_raw_fd();
-            let info = fs::read_to_string(format!("/proc/self/fdinfo/{fd}")).ok()?;
-            let runs = info
-                .lines()
-                .find_map(|line| line.strip_prefix("recursion_misses:"))?
-                .trim()
-                .parse()
-                .ok()?;
+        self.attached.iter().filter_map(|attached| {
             let row = PROBES.iter().find(|row| {
                 let programs = row.ways.iter().flat_map(|way| way.programs);
-                programs.into_iter().any(|program| program.name == *name)
+                programs
+                    .into_iter()
+                    .any(|program| program.name == attached.program.name)
             })?;
-            Some((row.probe, runs))
+            Some((row.probe, attached.usage().left_out))
         })
-    }
-}
-
-struct Attacher<'a> {
-    ebpf: &'a mut Ebpf,
-    btf: &'a Btf,
-    attached: BTreeSet<&'static str>,
-}
-
-impl Attacher<'_> {
-    /// Takes the first way that works.
-    fn row(&mut self, row: &Row, kernel: &RunningKernel) -> ProbeOutcome {
-        let (ways, mut reasons) = open_ways(row, kernel);
-        let mut failed = false;
-        for way in ways {
-            match self.way(way.programs) {
-                Ok(()) => return taken(row, way.programs, way.approximation, &reasons),
-                Err(Obstacle::Refused(reason)) => reasons.push(reason),
-                Err(Obstacle::Failed(reason)) => {
-                    failed = true;
-                    reasons.push(reason);
-                }
-            }
-        }
-        let probe = row.probe.name().to_owned();
-        let reason = reasons.join("; ");
-        match row.otherwise {
-            Otherwise::Approximated(by) => ProbeOutcome {
-                probe,
-                outcome: Outcome::Approximated,
-                how: by.to_owned(),
-                reason,
-            },
-            Otherwise::Skipped(_) if failed => ProbeOutcome {
-                probe,
-                outcome: Outcome::Failed,
-                how: String::new(),
-                reason,
-            },
-            Otherwise::Skipped(why) => ProbeOutcome {
-                probe,
-                outcome: Outcome::Skipped,
-                how: String::new(),
-                reason: match unknown_layout(row, kernel) {
-                    Some(unknown) => unknown,
-                    None => format!("{why}: {reason}"),
-                },
-            },
-        }
-    }
-
-    /// Attaches all programs of a way, or none.
-    fn way(&mut self, programs: &'static [Program]) -> Result<(), Obstacle> {
-        let mut added = Vec::new();
-        for program in programs {
-            if self.attached.contains(program.name) {
-                continue;
-            }
-            if let Err(obstacle) = attach::attach(self.ebpf, self.btf, program) {
-                for program in added {
-                    attach::detach(self.ebpf, program);
-                }
-                return Err(obstacle);
-            }
-            added.push(program);
-        }
-        self.attached
-            .extend(added.iter().map(|program| program.name));
-        Ok(())
-    }
-}
-
-fn taken(
-    row: &Row,
-    programs: &[Program],
-    approximation: Option<&str>,
-    reasons: &[String],
-) -> ProbeOutcome {
-    let names: Vec<_> = programs
-        .iter()
-        .map(|program| format!("{} {}", program.attach.name(), program.target))
-        .collect();
-    let names = names.join(", ");
-    let probe = row.probe.name().to_owned();
-    match approximation {
-        None => ProbeOutcome {
-            probe,
-            outcome: Outcome::Attached,
-            how: names,
-            reason: String::new(),
-        },
-        Some(approximation) => ProbeOutcome {
-            probe,
-            outcome: Outcome::Approximated,
-            how: format!("{names}: {approximation}"),
-            reason: reasons.join("; "),
-        },
-    }
-}
-
-fn not_asked_for(row: &Row) -> ProbeOutcome {
-    let sets: Vec<_> = row.sets.iter().map(|set| set.name()).collect();
-    ProbeOutcome {
-        probe: row.probe.name().to_owned(),
-        outcome: Outcome::Skipped,
-        how: String::new(),
-        reason: format!("not in --probes (it belongs to {})", sets.join(", ")),
     }
 }
 

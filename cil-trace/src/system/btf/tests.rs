@@ -190,8 +190,8 @@ fn what_is_absent_is_told_to_the_kernel_side_as_absent() {
 fn functions_are_told_from_types_and_modules_from_the_kernel() {
     let kernel = small_kernel();
     let mut btf = parsed(&kernel);
-    assert!(btf.has_function("submit_bio"));
-    assert!(!btf.has_function("bio"));
+    assert_eq!(btf.home_of_function("submit_bio"), Some("vmlinux"));
+    assert_eq!(btf.home_of_function("bio"), None);
 
     let mut module = Writer::module(&kernel);
     module.composite(STRUCT, "xlog", &[("l_mp", VOID, 0), ("l_cilp", VOID, 16)]);
@@ -200,8 +200,13 @@ fn functions_are_told_from_types_and_modules_from_the_kernel() {
         .add_split_btf_from_bytes("xfs", &module.bytes())
         .unwrap();
     assert_eq!(btf.offsets().get("LOG_CIL"), Some(16));
-    assert_eq!(btf.function_home("xfs_file_fsync"), Some("xfs"));
-    assert!(!btf.has_function("xfs_file_fsync"));
+    assert_eq!(btf.home_of_function("xfs_file_fsync"), Some("xfs"));
+    // Modules number on from where the kernel ends.
+    let id = btf.function_id("xfs", "xfs_file_fsync").unwrap();
+    let last = btf.all.resolve_ids_by_name("submit_bio").unwrap()[0].1;
+    assert!(id > last, "{id} is not beyond {last}");
+    assert_eq!(btf.function_id("xfs", "submit_bio"), None);
+    assert_eq!(btf.function_id("loop", "xfs_file_fsync"), None);
 }
 
 #[test]
@@ -221,7 +226,7 @@ fn a_module_with_damaged_btf_is_left_out_and_noted() {
     std::fs::write(directory.path().join("vmlinux"), small_kernel().bytes()).unwrap();
     std::fs::write(directory.path().join("xfs"), b"damaged").unwrap();
     let btf = KernelBtf::open_in(directory.path()).unwrap();
-    assert!(btf.has_function("submit_bio"));
+    assert_eq!(btf.home_of_function("submit_bio"), Some("vmlinux"));
     assert_eq!(btf.notes().len(), 1);
     assert!(btf.notes()[0].contains("/xfs: "), "{:?}", btf.notes());
 }
@@ -286,7 +291,7 @@ fn the_running_kernel_has_the_offsets_that_its_build_has() {
     for (global, expected) in LINUX_6_18_44 {
         assert_eq!(offsets.get(global), *expected, "{global}");
     }
-    assert!(btf.has_function("xfs_file_fsync"));
+    assert_eq!(btf.home_of_function("xfs_file_fsync"), Some("vmlinux"));
     // Inlined in every kernel from 5.10 to 7.3.
-    assert!(!btf.has_function("xlog_cil_insert_items"));
+    assert_eq!(btf.home_of_function("xlog_cil_insert_items"), None);
 }

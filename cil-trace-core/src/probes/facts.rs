@@ -1,0 +1,81 @@
+//! What a kernel allows, noted down: so that another kernel's answers can be given without it.
+//!
+//! Kept as raw as it was found (names and members, not answers), so that a new probe can be resolved
+//! against kernels that were noted down before.
+
+mod selection;
+mod types;
+
+pub use selection::{STRUCTS, is_relevant_event, is_relevant_function};
+pub use types::{Member, Types};
+
+use super::{Home, Kernel, Part, source_name};
+use cil_trace_common::offset::OFFSETS;
+use serde::{Deserialize, Serialize};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Names by who has them.
+pub type Inventory = BTreeMap<Home, BTreeSet<String>>;
+
+/// What was found of a kernel, as far as it concerns the log, block devices, locks, work queues
+/// and tasks.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct KernelFacts {
+    /// `uname -r`.
+    pub release: String,
+    /// `uname -m`.
+    pub architecture: String,
+    /// Whether kprobes can be attached.
+    pub kprobes: bool,
+    /// Why programs on BPF trampolines are refused.
+    pub trampolines_refused: Option<String>,
+    /// Tracepoints.
+    pub events: Inventory,
+    /// Symbols of functions, clones included.
+    pub functions: Inventory,
+    /// Functions that BTF describes.
+    pub described_functions: Inventory,
+    /// What BTF says of structures, enumerations and tracepoints.
+    pub types: Types,
+}
+
+impl Kernel for KernelFacts {
+    fn has_event(&self, name: &str) -> bool {
+        home_of(&self.events, name).is_some()
+    }
+
+    fn btf_of_event(&self, name: &str) -> Option<Home> {
+        self.types.home_of_event(name)
+    }
+
+    fn symbols(&self, function: &str) -> Vec<String> {
+        let symbols = self.functions.values().flatten();
+        symbols
+            .filter(|symbol| source_name(symbol) == function && Part::of(symbol).attachable())
+            .cloned()
+            .collect()
+    }
+
+    fn btf_of_function(&self, name: &str) -> Option<Home> {
+        home_of(&self.described_functions, name)
+    }
+
+    fn has_kprobes(&self) -> bool {
+        self.kprobes
+    }
+
+    fn trampolines_refused(&self) -> Option<&str> {
+        self.trampolines_refused.as_deref()
+    }
+
+    fn has_offset(&self, global: &str) -> bool {
+        let row = OFFSETS.iter().find(|row| row.global == global);
+        row.is_some_and(|row| self.types.value(row.source).is_some())
+    }
+}
+
+fn home_of(inventory: &Inventory, name: &str) -> Option<Home> {
+    let (home, _) = inventory.iter().find(|(_, names)| names.contains(name))?;
+    Some(home.clone())
+}

@@ -1,0 +1,98 @@
+//! What becomes of each probe: the first of its open ways that attaches.
+
+use super::{OpenWay, Otherwise, PROBES, Row, Set, Site, resolve};
+use crate::probes::Kernel;
+use crate::session::{Outcome, ProbeOutcome};
+
+/// Why a program is not attached.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Obstacle {
+    /// This kernel does not let programs of its kind in.
+    Refused(String),
+    /// Something went wrong.
+    Failed(String),
+}
+
+/// The outcome of every probe, wanted or not, in the table's order.
+///
+/// `attach` takes all programs of a way into the kernel, or none. What a kernel can be expected to
+/// do is told by one that always succeeds.
+pub fn outcomes(
+    sets: &[Set],
+    kernel: &dyn Kernel,
+    mut attach: impl FnMut(&[Site]) -> Result<(), Obstacle>,
+) -> Vec<ProbeOutcome> {
+    PROBES
+        .iter()
+        .map(|row| {
+            if row.sets.iter().any(|set| sets.contains(set)) {
+                outcome(row, kernel, &mut attach)
+            } else {
+                not_asked_for(row)
+            }
+        })
+        .collect()
+}
+
+fn outcome(
+    row: &Row,
+    kernel: &dyn Kernel,
+    mut attach: impl FnMut(&[Site]) -> Result<(), Obstacle>,
+) -> ProbeOutcome {
+    let resolution = resolve(row, kernel);
+    let mut reasons = resolution.obstacles;
+    let mut failed = false;
+    for way in resolution.open {
+        match attach(&way.sites) {
+            Ok(()) => return taken(row, &way, &reasons),
+            Err(Obstacle::Refused(reason)) => reasons.push(reason),
+            Err(Obstacle::Failed(reason)) => {
+                failed = true;
+                reasons.push(reason);
+            }
+        }
+    }
+    let reason = reasons.join("; ");
+    let (outcome, how, reason) = match (row.otherwise, resolution.unknown) {
+        (Otherwise::Approximated(by), unknown) => {
+            (Outcome::Approximated, by, unknown.unwrap_or(reason))
+        }
+        (Otherwise::Skipped(_), _) if failed => (Outcome::Failed, "", reason),
+        (Otherwise::Skipped(_), Some(unknown)) => (Outcome::Skipped, "", unknown),
+        (Otherwise::Skipped(why), None) => (Outcome::Skipped, "", format!("{why}: {reason}")),
+    };
+    ProbeOutcome {
+        probe: row.probe.name().to_owned(),
+        outcome,
+        how: how.to_owned(),
+        reason,
+    }
+}
+
+fn taken(row: &Row, way: &OpenWay, reasons: &[String]) -> ProbeOutcome {
+    let probe = row.probe.name().to_owned();
+    match way.way.approximation {
+        None => ProbeOutcome {
+            probe,
+            outcome: Outcome::Attached,
+            how: way.describe(),
+            reason: String::new(),
+        },
+        Some(approximation) => ProbeOutcome {
+            probe,
+            outcome: Outcome::Approximated,
+            how: format!("{}: {approximation}", way.describe()),
+            reason: reasons.join("; "),
+        },
+    }
+}
+
+fn not_asked_for(row: &Row) -> ProbeOutcome {
+    let sets: Vec<_> = row.sets.iter().map(|set| set.name()).collect();
+    ProbeOutcome {
+        probe: row.probe.name().to_owned(),
+        outcome: Outcome::Skipped,
+        how: String::new(),
+        reason: format!("not in --probes (it belongs to {})", sets.join(", ")),
+    }
+}

@@ -1,0 +1,63 @@
+//! Programs, and ways to a quantity that are made of them.
+
+/// How a program is attached.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Attach {
+    /// `BPF_PROG_TYPE_RAW_TRACEPOINT`, built in or in a module.
+    RawTracepoint,
+    /// `BPF_TRACE_RAW_TP`: members are read directly, so BTF must describe the event.
+    BtfTracepoint,
+    /// A function's entry by breakpoint or ftrace.
+    Kprobe,
+    /// A function's return by trampoline.
+    Kretprobe,
+    /// A function's entry by BPF trampoline; BTF must describe the function.
+    Fentry,
+    /// A function's return by BPF trampoline; likewise.
+    Fexit,
+}
+
+impl Attach {
+    /// Its name in `probes` and in recordings.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::RawTracepoint => "raw_tracepoint",
+            Self::BtfTracepoint => "tp_btf",
+            Self::Kprobe => "kprobe",
+            Self::Kretprobe => "kretprobe",
+            Self::Fentry => "fentry",
+            Self::Fexit => "fexit",
+        }
+    }
+
+    /// Whether it goes to a function, not to a tracepoint.
+    #[must_use]
+    pub const fn to_function(self) -> bool {
+        !matches!(self, Self::RawTracepoint | Self::BtfTracepoint)
+    }
+}
+
+/// One program of the eBPF object, and where it goes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Program {
+    /// Its name in the object.
+    pub name: &'static str,
+    /// How it is attached.
+    pub attach: Attach,
+    /// The tracepoint or function.
+    pub target: &'static str,
+    /// Whether it reads the function's arguments, so that a clone of the function, whose arguments
+    /// the compiler may have changed, will not do. One that does not is attached to every clone,
+    /// and may see a call twice, as a function may call its own `.part`.
+    pub arguments: bool,
+}
+
+/// One way to measure a quantity: all its programs attach, or the way is not taken.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Way {
+    /// The programs.
+    pub programs: &'static [Program],
+    /// If the way only comes close: what it measures, and what that misses.
+    pub approximation: Option<&'static str>,
+}
