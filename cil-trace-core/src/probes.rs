@@ -3,16 +3,15 @@
 //! The loader walks it; `probes`, `doctor`, the recording and the documents read it. Which way a
 //! kernel allows is decided here, purely, from what is known of that kernel.
 
-mod facts;
+pub mod facts;
+pub mod features;
+
 mod kernel;
 mod layout;
 mod outcome;
 mod resolve;
 mod way;
 
-pub use facts::{
-    Inventory, KernelFacts, Member, STRUCTS, Types, is_relevant_event, is_relevant_function,
-};
 pub use kernel::{Home, Kernel, Part, source_name};
 pub use layout::Layout;
 pub use outcome::{Obstacle, outcomes};

@@ -45,6 +45,9 @@ enum Command {
     Doctor(ListArgs),
     /// List the probes and the ways to attach each
     Probes(ListArgs),
+    /// Print what decides about the probes on this kernel, for the tests that hold other kernels
+    #[command(hide = true)]
+    Facts,
     /// Print a completion script for a shell
     #[command(after_help = "Example:
   cil-trace completions bash > /etc/bash_completion.d/cil-trace")]
@@ -232,6 +235,7 @@ pub fn parse(args: impl IntoIterator<Item = OsString>) -> Result<Invocation, Err
         }
         Command::Doctor(args) => Invocation::Doctor(args.format),
         Command::Probes(args) => Invocation::Probes(args.format),
+        Command::Facts => Invocation::Facts,
         Command::Completions { shell } => Invocation::Completions(shell),
         Command::Man { dir } => Invocation::Man(dir),
     })

@@ -24,6 +24,8 @@ pub enum Invocation {
     Doctor(ListFormat),
     /// `probes`
     Probes(ListFormat),
+    /// `facts`
+    Facts,
     /// `completions`
     Completions(clap_complete::Shell),
     /// `man`: the directory to fill.

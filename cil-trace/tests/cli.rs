@@ -245,6 +245,9 @@ fn a_page_per_command() {
         .stdout("")
         .stderr("");
     for command in cli::command().get_subcommands() {
+        if command.is_hide_set() {
+            continue;
+        }
         let page = man.join(format!("cil-trace-{}.1", command.get_name()));
         assert!(
             fs::read_to_string(&page).unwrap().contains(".SH SYNOPSIS"),

@@ -6,8 +6,8 @@
 mod selection;
 mod types;
 
-pub use selection::{STRUCTS, is_relevant_event, is_relevant_function};
-pub use types::{Member, Types};
+pub use selection::{is_relevant_event, is_relevant_function, relevant_enums, relevant_structs};
+pub use types::{Arguments, Member, Types};
 
 use super::{Home, Kernel, Part, source_name};
 use cil_trace_common::offset::OFFSETS;

@@ -6,7 +6,7 @@ use std::fmt;
 /// What is known of a kernel, as far as it decides between ways.
 ///
 /// Answered by the running kernel, and by what was noted down of another
-/// ([`KernelFacts`](super::KernelFacts)).
+/// ([`KernelFacts`](super::facts::KernelFacts)).
 pub trait Kernel {
     /// Whether a tracepoint exists, built in or in a loaded module.
     fn has_event(&self, name: &str) -> bool;

@@ -70,20 +70,15 @@ fn outcome(
 }
 
 fn taken(row: &Row, way: &OpenWay, reasons: &[String]) -> ProbeOutcome {
-    let probe = row.probe.name().to_owned();
-    match way.way.approximation {
-        None => ProbeOutcome {
-            probe,
-            outcome: Outcome::Attached,
-            how: way.describe(),
-            reason: String::new(),
-        },
-        Some(approximation) => ProbeOutcome {
-            probe,
-            outcome: Outcome::Approximated,
-            how: format!("{}: {approximation}", way.describe()),
-            reason: reasons.join("; "),
-        },
+    let (outcome, how) = match way.way.approximation {
+        None => (Outcome::Attached, way.describe()),
+        Some(text) => (Outcome::Approximated, format!("{}: {text}", way.describe())),
+    };
+    ProbeOutcome {
+        probe: row.probe.name().to_owned(),
+        outcome,
+        how,
+        reason: reasons.join("; "),
     }
 }
 

@@ -6,8 +6,8 @@ use crate::options::ListFormat;
 use crate::system::environment::{Check, EnvironmentFacts, Status};
 use crate::trace::{Options, RunningKernel, Tracer};
 use anyhow::{Context as _, Result};
-use cil_trace_core::probes::{PROBES, Set};
-use cil_trace_core::session::{Outcome, ProbeOutcome};
+use cil_trace_core::probes::Set;
+use cil_trace_core::probes::features::{self, Feature};
 use serde::Serialize;
 use std::io::{Write as _, stdout};
 
@@ -15,7 +15,7 @@ use std::io::{Write as _, stdout};
 struct Diagnosis {
     checks: Vec<Check>,
     /// Empty when `not_tried` says why.
-    probes: Vec<ProbeOutcome>,
+    probes: Vec<Feature>,
     not_tried: Option<String>,
 }
 
@@ -44,7 +44,7 @@ pub fn run(format: ListFormat) -> Result<()> {
         .context("standard output")
 }
 
-fn try_probes() -> Result<Vec<ProbeOutcome>> {
+fn try_probes() -> Result<Vec<Feature>> {
     let kernel = RunningKernel::read()?;
     let options = Options {
         sets: Set::ALL.to_vec(),
@@ -52,7 +52,9 @@ fn try_probes() -> Result<Vec<ProbeOutcome>> {
         diagnostics: false,
         filesystems: 0,
     };
-    Ok(Tracer::load(&kernel, &options)?.outcomes)
+    Ok(features::features(
+        &Tracer::load(&kernel, &options)?.outcomes,
+    ))
 }
 
 fn text(diagnosis: &Diagnosis) -> String {
@@ -75,25 +77,6 @@ fn text(diagnosis: &Diagnosis) -> String {
     if let Some(reason) = &diagnosis.not_tried {
         text.push_str(&format!("  not tried: {reason}\n"));
     }
-    for row in &diagnosis.probes {
-        let word = match row.outcome {
-            Outcome::Attached => "measured",
-            Outcome::Approximated => "approximated",
-            Outcome::Skipped => "unavailable",
-            Outcome::Failed => "FAILED",
-        };
-        let quantity = PROBES
-            .iter()
-            .find(|known| known.probe.name() == row.probe)
-            .map_or(row.probe.as_str(), |known| known.quantity);
-        text.push_str(&format!("  {word:<13} {:<16} {quantity}\n", row.probe));
-        let why = [&row.how, &row.reason];
-        for line in why
-            .into_iter()
-            .filter(|line| !line.is_empty() && row.outcome != Outcome::Attached)
-        {
-            text.push_str(&format!("  {:30} {line}\n", ""));
-        }
-    }
+    text.push_str(&features::text(&diagnosis.probes));
     text
 }

@@ -2,6 +2,7 @@
 
 mod about;
 mod doctor;
+mod facts;
 mod flamegraph;
 mod output;
 mod probes;
@@ -23,6 +24,7 @@ pub fn run(invocation: Invocation) -> Result<u8> {
         Invocation::Flamegraph(options) => flamegraph::run(&options)?,
         Invocation::Doctor(format) => doctor::run(format)?,
         Invocation::Probes(format) => probes::run(format)?,
+        Invocation::Facts => facts::run()?,
         Invocation::Completions(shell) => about::completions(shell)?,
         Invocation::Man(directory) => about::man(&directory)?,
     }

@@ -3,9 +3,11 @@
 //! It answers by name only, and never from a table of known kernels: what the kernel does not have
 //! is absent.
 
+mod facts;
+
 use anyhow::{Context as _, Result, anyhow};
 use btf_rs::utils::collection::{BtfCollection, NamedBtf};
-use btf_rs::{Backend, Struct, Type};
+use btf_rs::{Backend, Struct, Type, Typedef};
 use cil_trace_common::offset::{ABSENT, OFFSETS, Source};
 use std::collections::HashMap;
 use std::path::Path;
@@ -202,23 +204,25 @@ impl KernelBtf {
     }
 
     /// What each argument of a tracepoint points to: a struct's name, or nothing.
-    ///
-    /// The kernel describes them as `typedef void (*btf_trace_EVENT)(void *__data, ...)`; the first
-    /// parameter is the probe's own and no argument.
     fn arguments(&self, event: &str) -> Option<Vec<String>> {
-        let (btf, typedef) = self
-            .named(&format!("btf_trace_{event}"))
+        self.named(&format!("btf_trace_{event}"))
             .into_iter()
-            .find(|(_, found)| matches!(found, Type::Typedef(_)))?;
-        let prototype =
-            btf.chained_type_iter(typedef.as_btf_type()?)
-                .find_map(|found| match found {
-                    Type::FuncProto(prototype) => Some(prototype),
-                    _ => None,
-                })?;
-        let arguments = prototype.parameters.iter().skip(1);
-        Some(arguments.map(|argument| pointee(btf, argument)).collect())
+            .find_map(|(btf, found)| match found {
+                Type::Typedef(found) => arguments(btf, &found),
+                _ => None,
+            })
     }
+}
+
+/// The kernel describes a tracepoint as `typedef void (*btf_trace_EVENT)(void *__data, ...)`; the
+/// first parameter is the probe's own and no argument.
+fn arguments(btf: &NamedBtf, event: &Typedef) -> Option<Vec<String>> {
+    let prototype = btf.chained_type_iter(event).find_map(|found| match found {
+        Type::FuncProto(prototype) => Some(prototype),
+        _ => None,
+    })?;
+    let arguments = prototype.parameters.iter().skip(1);
+    Some(arguments.map(|argument| pointee(btf, argument)).collect())
 }
 
 fn is_function(found: &Type) -> bool {

@@ -125,6 +125,13 @@ impl Kallsyms {
         self.symbols.is_empty()
     }
 
+    /// Every symbol by address, with its module if it is in one.
+    pub fn iter(&self) -> impl Iterator<Item = (&str, Option<&str>)> {
+        self.symbols
+            .iter()
+            .map(|symbol| (self.name(symbol), self.module(symbol)))
+    }
+
     /// Bytes that the table occupies.
     #[must_use]
     pub fn memory_bytes(&self) -> usize {

@@ -7,8 +7,13 @@ use anyhow::{Context as _, Result, anyhow};
 use aya::Btf;
 use aya_obj::btf::BtfKind;
 use aya_obj::generated::{bpf_attach_type, bpf_insn};
+use cil_trace_core::probes::facts::{
+    Inventory, KernelFacts, is_relevant_event, is_relevant_function,
+};
 use cil_trace_core::probes::{Home, Kernel, PROBES};
+use nix::sys::utsname::uname;
 use std::collections::{HashMap, HashSet};
+use std::ffi::OsStr;
 use std::path::Path;
 
 /// The kernel that cil-trace runs on.
@@ -60,6 +65,41 @@ impl RunningKernel {
         })
     }
 
+    /// What decides here, noted down.
+    ///
+    /// # Errors
+    ///
+    /// If the kernel does not say what it is.
+    pub fn facts(&self) -> Result<KernelFacts> {
+        let name = uname().context("uname")?;
+        let text = |part: &OsStr| part.to_string_lossy().into_owned();
+        let mut events = Inventory::new();
+        let mut functions = Inventory::new();
+        for (symbol, module) in self.symbols.iter() {
+            let home = || module.map_or(Home::Vmlinux, Home::from);
+            if let Some(event) = symbol.strip_prefix(ITERATOR) {
+                if is_relevant_event(event) {
+                    events.entry(home()).or_default().insert(event.to_owned());
+                }
+            } else if is_relevant_function(symbol) {
+                functions
+                    .entry(home())
+                    .or_default()
+                    .insert(symbol.to_owned());
+            }
+        }
+        Ok(KernelFacts {
+            release: text(name.release()),
+            architecture: text(name.machine()),
+            kprobes: self.kprobes,
+            trampolines_refused: self.trampolines_refused.clone(),
+            events,
+            functions,
+            described_functions: self.btf.relevant_functions(),
+            types: self.btf.relevant_types(),
+        })
+    }
+
     fn named(&self, name: &str) -> Vec<String> {
         match self.functions.get(name) {
             Some(symbols) => symbols.clone(),
@@ -87,9 +127,11 @@ fn names() -> HashSet<String> {
         .collect()
 }
 
-/// Every tracepoint has a function of this name since 5.10, in modules too.
+/// Every tracepoint has a function of such a name since 5.10, in modules too.
+const ITERATOR: &str = "__traceiter_";
+
 fn iterator(event: &str) -> String {
-    format!("__traceiter_{event}")
+    format!("{ITERATOR}{event}")
 }
 
 /// Some kernels refuse every program on a trampoline, whatever it does and whoever loads it. One
@@ -156,5 +198,38 @@ impl Kernel for RunningKernel {
 
     fn has_offset(&self, global: &str) -> bool {
         self.offsets.get(global).is_some()
+    }
+}
+
+#[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "a failed test may panic")]
+mod tests {
+    use super::*;
+    use cil_trace_common::offset::OFFSETS;
+    use cil_trace_core::probes::resolve;
+
+    #[test]
+    fn what_is_noted_down_decides_like_the_kernel_itself() {
+        let kernel = match RunningKernel::read() {
+            Ok(kernel) => kernel,
+            Err(error) => {
+                eprintln!("skipped: {error:#}");
+                return;
+            }
+        };
+        let facts = serde_json::to_string(&kernel.facts().unwrap()).unwrap();
+        let facts: KernelFacts = serde_json::from_str(&facts).unwrap();
+        for row in PROBES {
+            let name = row.probe.name();
+            assert_eq!(resolve(row, &facts), resolve(row, &kernel), "{name}");
+        }
+        for row in OFFSETS {
+            let global = row.global;
+            assert_eq!(
+                facts.types.value(row.source),
+                kernel.offsets.get(global),
+                "{global}"
+            );
+        }
     }
 }

@@ -1,5 +1,8 @@
 //! What is noted down of a kernel: enough for a probe that is yet to be written, and no more.
 
+use cil_trace_common::offset::{OFFSETS, Source};
+use std::collections::BTreeSet;
+
 /// Tracepoints whose names begin so.
 const EVENTS: &[&str] = &[
     "block_",
@@ -129,11 +132,10 @@ const NOT_FUNCTIONS: &[&str] = &[
     "xlog_verify",
 ];
 
-/// Structures, with those that they hold by value and that a path of members may lead through.
-pub const STRUCTS: &[&str] = &[
+/// Structures besides those of which the programs read members.
+const STRUCTS: &[&str] = &[
     "address_space",
     "atomic_t",
-    "bdev_inode",
     "bio",
     "block_device",
     "bvec_iter",
@@ -149,9 +151,12 @@ pub const STRUCTS: &[&str] = &[
     "pool_workqueue",
     "qrwlock",
     "qspinlock",
+    "raw_spinlock",
+    "rb_root",
     "request",
     "request_queue",
     "rw_semaphore",
+    "rwlock_t",
     "semaphore",
     "signal_struct",
     "spinlock",
@@ -166,6 +171,7 @@ pub const STRUCTS: &[&str] = &[
     "xfs_buftarg",
     "xfs_cil",
     "xfs_cil_ctx",
+    "xfs_extent_busy",
     "xfs_extent_busy_tree",
     "xfs_group",
     "xfs_inode",
@@ -179,6 +185,26 @@ pub const STRUCTS: &[&str] = &[
     "xlog_in_core",
     "xlog_ticket",
 ];
+
+/// The structures whose members are noted down. A path of members leads only through these.
+#[must_use]
+pub fn relevant_structs() -> BTreeSet<&'static str> {
+    let read = OFFSETS.iter().filter_map(|row| match row.source {
+        Source::Member { of, .. } => Some(of),
+        _ => None,
+    });
+    read.chain(STRUCTS.iter().copied()).collect()
+}
+
+/// The enumerations that are noted down.
+#[must_use]
+pub fn relevant_enums() -> BTreeSet<&'static str> {
+    let read = OFFSETS.iter().filter_map(|row| match row.source {
+        Source::Enumerator { of, .. } => Some(of),
+        _ => None,
+    });
+    read.collect()
+}
 
 /// Whether a tracepoint is noted down.
 #[must_use]

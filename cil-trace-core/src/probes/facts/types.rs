@@ -13,8 +13,8 @@ pub struct Types {
     pub structs: BTreeMap<String, BTreeMap<String, Member>>,
     /// Values of enumerators.
     pub enums: BTreeMap<String, BTreeMap<String, u32>>,
-    /// Of tracepoints, the name of the structure that each argument points to, or nothing.
-    pub events: BTreeMap<Home, BTreeMap<String, Vec<String>>>,
+    /// Arguments of tracepoints.
+    pub events: BTreeMap<Home, BTreeMap<String, Arguments>>,
 }
 
 /// Where a member is, and the structure that it is; written as `64` or `64 bvec_iter`.
@@ -25,6 +25,36 @@ pub struct Member {
     pub offset: u32,
     /// The name of the structure that it is, if it is one that has a name.
     pub of: Option<String>,
+}
+
+/// The name of the structure that each argument points to, or nothing; written as `bio -`.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(from = "String", into = "String")]
+pub struct Arguments(pub Vec<String>);
+
+/// Stands for an argument that points to no structure.
+const NO_STRUCTURE: &str = "-";
+
+impl From<Arguments> for String {
+    fn from(arguments: Arguments) -> Self {
+        let words: Vec<_> = arguments
+            .0
+            .iter()
+            .map(|name| if name.is_empty() { NO_STRUCTURE } else { name })
+            .collect();
+        words.join(" ")
+    }
+}
+
+impl From<String> for Arguments {
+    fn from(text: String) -> Self {
+        let words = text.split_whitespace();
+        Self(
+            words
+                .map(|word| if word == NO_STRUCTURE { "" } else { word }.to_owned())
+                .collect(),
+        )
+    }
 }
 
 impl From<Member> for String {
@@ -80,7 +110,7 @@ impl Types {
 
     fn arguments(&self, event: &str) -> Option<&[String]> {
         let found = self.events.values().find_map(|events| events.get(event))?;
-        Some(found)
+        Some(&found.0)
     }
 
     pub(super) fn home_of_event(&self, event: &str) -> Option<Home> {
