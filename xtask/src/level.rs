@@ -2,6 +2,7 @@
 
 use crate::command::{cargo, shown};
 use crate::tally::Tally;
+use crate::vm::{self, Kernel};
 use crate::{build, interrupt, setup, style};
 use anyhow::{Context, Result, bail};
 use clap::ValueEnum;
@@ -22,7 +23,12 @@ pub enum Level {
     Cli,
     /// The program on this machine's kernel and a loop-mounted XFS, as root
     Kernel,
+    /// Most of that on other kernels, in virtual machines
+    Vm,
 }
+
+/// What became of a level or of a part of it; `Err` says why it could not run.
+pub type Outcome = (String, Result<Tally>);
 
 impl Level {
     /// Its name on the command line and in the closing lines.
@@ -32,11 +38,19 @@ impl Level {
             Self::Pure => "pure",
             Self::Cli => "cli",
             Self::Kernel => "kernel",
+            Self::Vm => "vm",
         }
     }
 
-    /// Runs it. `Err` says why it could not run.
-    pub fn run(self) -> Result<Tally> {
+    /// Runs it, the virtual machines on `kernels`. One outcome for each of those, else one.
+    pub fn run(self, kernels: &[Kernel]) -> Vec<Outcome> {
+        match self {
+            Self::Vm if !kernels.is_empty() => vm::test(kernels),
+            _ => vec![(self.name().to_owned(), self.run_here())],
+        }
+    }
+
+    fn run_here(self) -> Result<Tally> {
         match self {
             Self::Style => style::run(),
             Self::Pure => {
@@ -59,6 +73,7 @@ impl Level {
                         .env("CIL_TRACE_BIN", program),
                 )
             }
+            Self::Vm => Ok(Tally::skipped("--no-vm".to_owned())),
         }
     }
 }

@@ -42,6 +42,17 @@ enum Command {
         /// Run this level only (repeatable)
         #[arg(long = "level", value_name = "NAME")]
         levels: Vec<level::Level>,
+        /// Boot this kernel, or `all` of them, for the level `vm`
+        #[arg(
+            long,
+            value_name = "KERNEL",
+            default_value = "6.12",
+            conflicts_with = "no_vm"
+        )]
+        vm: vm::Selection,
+        /// Boot none
+        #[arg(long)]
+        no_vm: bool,
     },
     /// Record a benchmark on a scratch XFS, print the report, leave recording and pictures in demo/
     Demo,
@@ -75,7 +86,10 @@ fn run(command: Command) -> Result<ExitCode> {
     match command {
         Command::Setup => setup::all().map(|_| ExitCode::SUCCESS),
         Command::Build => build::release().map(|_| ExitCode::SUCCESS),
-        Command::Test { levels } => test::run(&levels),
+        Command::Test { levels, vm, no_vm } => {
+            let kernels = if no_vm { Vec::new() } else { vm.0 };
+            test::run(&levels, &kernels)
+        }
         Command::Demo => demo::run().map(|()| ExitCode::SUCCESS),
         Command::Vm(options) => vm::run(&options),
         Command::Bench => bench::run().map(|()| ExitCode::SUCCESS),

@@ -25,10 +25,13 @@ pub const RUN: &[&str] = &[
 
 /// What the virtual machines are made of.
 pub const VM: &[&str] = &[
+    "binutils",
     "busybox-static",
     "cpio",
     "dbench",
     "debian-archive-keyring",
+    "dmsetup",
+    "fdisk",
     "kmod",
     "qemu-system-x86",
     "xfsprogs",

@@ -3,17 +3,18 @@
 use crate::interrupt;
 use crate::level::Level;
 use crate::tally::Tally;
+use crate::vm::Kernel;
 use anyhow::Result;
 use clap::ValueEnum;
 use std::env;
 use std::process::ExitCode;
 
-/// Runs `levels`, or all of them when none is named. With `CI=true` a level that cannot run has
-/// failed: there it should have been made possible.
+/// Runs `levels`, or all of them when none is named; virtual machines with `kernels`. With `CI=true`
+/// a level that cannot run has failed: there it should have been made possible.
 ///
 /// # Errors
 /// A signal asked for the end.
-pub fn run(levels: &[Level]) -> Result<ExitCode> {
+pub fn run(levels: &[Level], kernels: &[Kernel]) -> Result<ExitCode> {
     interrupt::defer()?;
     let in_ci = env::var("CI").is_ok_and(|value| value == "true");
     let levels = if levels.is_empty() {
@@ -25,27 +26,20 @@ pub fn run(levels: &[Level]) -> Result<ExitCode> {
     let mut closing = Vec::new();
     for level in levels {
         eprintln!("== {}", level.name());
-        let (ran, tally) = match level.run() {
-            Ok(tally) => ("ran", tally),
-            Err(error) => {
-                interrupt::check()?;
-                let reason = format!("{error:#}");
-                (
-                    "did not run",
-                    if in_ci {
-                        Tally::failed(reason)
-                    } else {
-                        Tally::skipped(reason)
-                    },
-                )
-            }
-        };
-        let mut line = format!("{:<7} {ran}: {tally}", level.name());
-        if !tally.reasons.is_empty() {
-            line = format!("{line} ({})", tally.reasons.join("; "));
+        for (name, result) in level.run(kernels) {
+            interrupt::check()?;
+            let could = result.is_ok();
+            let tally = result.unwrap_or_else(|error| {
+                let failed = if in_ci { Tally::failed } else { Tally::skipped };
+                failed(format!("{error:#}"))
+            });
+            closing.push(line(
+                &name,
+                could && tally.passed + tally.failed != 0,
+                &tally,
+            ));
+            total.add(&tally);
         }
-        closing.push(line);
-        total.add(&tally);
     }
     println!();
     for line in closing {
@@ -57,4 +51,13 @@ pub fn run(levels: &[Level]) -> Result<ExitCode> {
     } else {
         ExitCode::FAILURE
     })
+}
+
+fn line(name: &str, ran: bool, tally: &Tally) -> String {
+    let ran = if ran { "ran" } else { "did not run" };
+    let mut line = format!("{name:<9} {ran}: {tally}");
+    if !tally.reasons.is_empty() {
+        line = format!("{line} ({})", tally.reasons.join("; "));
+    }
+    line
 }

@@ -7,7 +7,9 @@
 mod cause;
 mod count;
 mod dbench;
+mod disk;
 mod killed;
+mod matrix;
 mod refused;
 mod sequence;
 mod shell;

@@ -1,64 +1,57 @@
-//! A loop-mounted XFS on a sparse file, gone when dropped.
+//! A mounted XFS, gone when dropped.
 
 use crate::count::Subject;
+use crate::disk::{Disk, Layer};
 use crate::shell::{attempt, output};
-use std::fs::{self, File};
+use std::fs;
 use std::path::{Path, PathBuf};
 use tempfile::TempDir;
 
-/// Large enough for a log of ordinary size.
-const SIZE: u64 = 1 << 30;
-
-const SECTOR: u64 = 512;
-
-/// Where a partition starts.
-const FIRST_SECTOR: u64 = 2048;
-
 /// A mounted XFS.
 pub struct Xfs {
+    // In the order in which they go.
+    layer: Layer,
+    disk: Disk,
     directory: TempDir,
-    disk: String,
-    device: String,
 }
 
 impl Xfs {
-    /// On a whole loop device.
+    /// On a whole disk.
     pub fn new() -> Self {
-        Self::in_directory(&std::env::temp_dir(), false)
+        Self::make(&std::env::temp_dir(), Disk::any, Layer::none)
     }
 
-    /// On the first partition of a loop device.
+    /// On the first partition of a disk.
     pub fn on_partition() -> Self {
-        Self::in_directory(&std::env::temp_dir(), true)
+        Self::make(&std::env::temp_dir(), Disk::any, Layer::partition)
+    }
+
+    /// On a mapped device of so many linear targets, all on one disk.
+    pub fn on_linear(targets: u64) -> Self {
+        let layer = |disk: &Disk| Layer::linear(disk, targets);
+        Self::make(&std::env::temp_dir(), Disk::any, layer)
     }
 
     /// On a loop device over a file of another XFS.
     pub fn over(lower: &Self) -> Self {
-        Self::in_directory(&lower.mountpoint(), false)
+        Self::make(&lower.mountpoint(), Disk::of_file_in, Layer::none)
     }
 
-    fn in_directory(parent: &Path, partitioned: bool) -> Self {
+    fn make(
+        parent: &Path,
+        disk: impl FnOnce(&Path) -> Disk,
+        layer: impl FnOnce(&Disk) -> Layer,
+    ) -> Self {
         let directory = TempDir::with_prefix_in("cil-trace-test-", parent).unwrap();
-        let image = directory.path().join("xfs.img");
-        File::create(&image).unwrap().set_len(SIZE).unwrap();
         fs::create_dir(directory.path().join("mnt")).unwrap();
-        // -f finds and takes a free device in one step, so tests beside this one do not collide.
-        let path = output("losetup", &["-f", "--show", &image.to_string_lossy()]);
-        let disk = path.trim().trim_start_matches("/dev/").to_owned();
-        let device = disk.clone();
-        let mut xfs = Self {
-            directory,
+        let disk = disk(directory.path());
+        let layer = layer(&disk);
+        let xfs = Self {
+            layer,
             disk,
-            device,
+            directory,
         };
-        if partitioned {
-            // Not sfdisk: a kernel may be built without any partition table it could read back.
-            let sectors = SIZE / SECTOR - FIRST_SECTOR;
-            let place = [FIRST_SECTOR.to_string(), sectors.to_string()];
-            output("addpart", &[path.trim(), "1", &place[0], &place[1]]);
-            xfs.device.push_str("p1");
-        }
-        let device = format!("/dev/{}", xfs.device);
+        let device = format!("/dev/{}", xfs.device());
         output("mkfs.xfs", &["-q", "-f", &device]);
         output("mount", &[&device, &*xfs.mountpoint().to_string_lossy()]);
         xfs
@@ -79,37 +72,37 @@ impl Xfs {
         self.directory.path().join(name)
     }
 
-    /// Its device's bare name: the partition's, if it is on one.
+    /// Its device's bare name: the partition's or mapped device's, if it is on one.
     pub fn device(&self) -> &str {
-        &self.device
+        self.layer.device().unwrap_or(self.disk())
     }
 
     /// The bare name of the whole disk.
     pub fn disk(&self) -> &str {
-        &self.disk
+        self.disk.name()
     }
 
     /// Its statistics since the mount.
     pub fn stats(&self) -> PathBuf {
         Path::new("/sys/fs/xfs")
-            .join(&self.device)
+            .join(self.device())
             .join("stats/stats")
     }
 
     /// What a trace must be searched for.
     pub fn subject(&self) -> Subject {
-        let fua = fs::read_to_string(format!("/sys/block/{}/queue/fua", self.disk)).unwrap();
+        let fua = fs::read_to_string(format!("/sys/block/{}/queue/fua", self.disk())).unwrap();
         Subject {
-            filesystem: number(&self.device),
-            name: self.device.clone(),
-            disk: number(&self.disk).replace(':', ","),
+            filesystem: number(self.device()),
+            name: self.device().to_owned(),
+            disk: number(self.disk()).replace(':', ","),
             fua: fua.trim() == "1",
         }
     }
 }
 
 /// `major:minor` of a device.
-fn number(device: &str) -> String {
+pub fn number(device: &str) -> String {
     let path = format!("/sys/class/block/{device}/dev");
     fs::read_to_string(path).unwrap().trim().to_owned()
 }
@@ -117,19 +110,11 @@ fn number(device: &str) -> String {
 impl Drop for Xfs {
     fn drop(&mut self) {
         let mountpoint = self.mountpoint();
-        let disk = format!("/dev/{}", self.disk);
         if attempt("mountpoint", &["-q".as_ref(), mountpoint.as_os_str()]).is_ok()
             && let Err(busy) = attempt("umount", &[&mountpoint])
         {
             eprintln!("{busy}; it goes when its last user does");
             attempt("umount", &["-l".as_ref(), mountpoint.as_os_str()]).ok();
-        }
-        if self.device != self.disk {
-            // Without this the partition would outlive its disk.
-            attempt("delpart", &[&disk, "1"]).ok();
-        }
-        if let Err(error) = attempt("losetup", &["-d", &disk]) {
-            eprintln!("left behind: {error}");
         }
     }
 }

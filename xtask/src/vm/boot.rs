@@ -28,15 +28,19 @@ const MACHINE: &[&str] = &[
     "-display",
     "none",
 ];
-/// A panic ends the machine at once.
-const KERNEL_LINE: &str = "console=ttyS0 quiet loglevel=4 panic=-1";
+/// A panic ends the machine at once. What the kernel does not know, as `limit`, it puts into init's
+/// environment.
+const KERNEL_LINE: &str = "console=ttyS0 quiet loglevel=4 panic=-1 limit=";
+/// Seconds from the end of the command's time to the end of QEMU's: to load the kernel before, and
+/// to save what there is behind.
+const GRACE: u32 = 30;
 /// Lines of the console that an error shows.
 const CONSOLE_LINES: usize = 15;
 /// Exit status of timeout(1) when it had to end the program.
 const TIMED_OUT: i32 = 124;
 
 /// Boots, and gives the command's exit status; `results` then holds what the guest left in /out,
-/// and the console's log.
+/// and the console's log. Init ends the command `limit` seconds after the kernel's start.
 ///
 /// # Errors
 /// QEMU failed, the time was over, or the guest ended without running the command.
@@ -45,13 +49,14 @@ pub fn run(image: &Image, initramfs: &Path, results: &Path, limit: u32) -> Resul
     let (xfs, left) = (disk(XFS_BYTES)?, disk(RESULT_BYTES)?);
     // Without --foreground timeout(1) leaves this process group, and Ctrl-C does not reach QEMU.
     let mut qemu = command("timeout", &["--foreground", "--kill-after=10"]);
-    qemu.arg(limit.to_string()).arg("qemu-system-x86_64");
+    qemu.arg((limit + GRACE).to_string())
+        .arg("qemu-system-x86_64");
     qemu.args(MACHINE)
         .arg("-kernel")
         .arg(&image.vmlinuz)
         .arg("-initrd")
         .arg(initramfs)
-        .args(["-append", KERNEL_LINE])
+        .args(["-append", &format!("{KERNEL_LINE}{limit}")])
         .arg("-serial")
         .arg(format!("file:{}", console.display()));
     for disk in [&xfs, &left] {
@@ -76,7 +81,7 @@ pub fn run(image: &Image, initramfs: &Path, results: &Path, limit: u32) -> Resul
             .arg(results),
     )
     .ok();
-    if ended.code() == Some(TIMED_OUT) {
+    if ended.code() == Some(TIMED_OUT) || results.join("timed-out").exists() {
         bail!("not done within {limit} s (--limit){}", tail(&console));
     }
     if !ended.success() {
@@ -100,7 +105,7 @@ fn disk(bytes: u64) -> Result<NamedTempFile> {
 }
 
 /// Where the console's log is, and its end.
-fn tail(console: &Path) -> String {
+pub fn tail(console: &Path) -> String {
     let log = fs::read(console).unwrap_or_default();
     let log = String::from_utf8_lossy(&log);
     let lines: Vec<_> = log.lines().collect();

@@ -122,16 +122,19 @@ impl Apt {
             configuration: directory.join("apt.conf"),
             suites: suites.join(" and "),
         };
-        let fresh = fs::metadata(&apt.configuration)
+        let wanted = configuration(directory);
+        // It holds absolute paths, and the directory may have been moved or copied.
+        let same = fs::read_to_string(&apt.configuration).is_ok_and(|found| found == wanted);
+        let recent = fs::metadata(&apt.configuration)
             .and_then(|found| found.modified())
             .is_ok_and(|at| at.elapsed().is_ok_and(|age| age < FRESH));
-        if !fresh {
+        if !(same && recent) {
             let mut sources = String::new();
             for &(archive, suite) in kernel.suites() {
                 sources.push_str(&source(archive, suite)?);
             }
             fs::write(directory.join("sources.list"), sources)?;
-            fs::write(&apt.configuration, configuration(directory))?;
+            fs::write(&apt.configuration, wanted)?;
             // Without its configuration the next run reads the index again.
             if let Err(error) = run(apt.command("apt-get").args(["update", "-qq"])) {
                 fs::remove_file(&apt.configuration)?;

@@ -1,6 +1,7 @@
 #!/usr/bin/busybox sh
 # The guest's first process: mounts what tools expect, makes an XFS of the first disk, runs the
-# command in it, and leaves /out as a tar on the second disk, which has no filesystem.
+# command in it until $limit seconds after the kernel's start, and leaves /out as a tar on the second
+# disk, which has no filesystem.
 
 /usr/bin/busybox --install -s 2>/dev/null
 export PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root
@@ -20,11 +21,16 @@ for module in virtio_pci virtio_blk xfs; do
     modprobe -q "$module"
 done
 
-if mkfs.xfs -q /dev/vda && mount -t xfs /dev/vda /mnt && cd /mnt; then
-    sh /command >/out/stdout 2>/out/stderr
+if mkfs.xfs -q /dev/vda && mount -t xfs /dev/vda /mnt; then
+    (cd /mnt && exec sh /command) >/out/stdout 2>/out/stderr &
+    command=$!
+    read -r up _ </proc/uptime
+    { sleep $((limit - ${up%.*})) && : >/out/timed-out && kill $command; } &
+    wait $command
     echo $? >/out/status
 fi
-cd /
+dmesg >/out/dmesg
 tar -cf /dev/vdb -C /out .
-umount /mnt
+# The command may have unmounted it.
+umount /mnt 2>/dev/null
 poweroff -f

@@ -3,6 +3,7 @@
 //! Versions are never written down here: the newest one of a series that the index has is taken.
 
 use clap::ValueEnum;
+use std::str::FromStr;
 
 /// A series of kernels; `cloud` flavour, which is the smallest and has all that is needed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
@@ -22,6 +23,29 @@ pub enum Kernel {
     /// The newest one in Debian 13's backports
     #[value(name = "newest")]
     Newest,
+}
+
+/// Kernels as a command line names them: one, or `all`.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Selection(pub Vec<Kernel>);
+
+impl FromStr for Selection {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        if text == "all" {
+            return Ok(Self(Kernel::value_variants().to_vec()));
+        }
+        Kernel::from_str(text, false)
+            .map(|kernel| Self(vec![kernel]))
+            .map_err(|_| {
+                let known: Vec<_> = Kernel::value_variants()
+                    .iter()
+                    .map(|kernel| kernel.series())
+                    .collect();
+                format!("one of {}, or all", known.join(", "))
+            })
+    }
 }
 
 /// A part of the Debian archive.
@@ -112,7 +136,16 @@ fn numbers(version: &str) -> Vec<u64> {
 
 #[cfg(test)]
 mod tests {
-    use super::Kernel;
+    use super::{Kernel, Selection};
+
+    #[test]
+    fn a_selection_is_one_or_all() {
+        let chosen = |text: &str| text.parse().map(|Selection(kernels)| kernels);
+        assert_eq!(chosen("6.12"), Ok(vec![Kernel::V6_12]));
+        assert_eq!(chosen("all").map(|kernels| kernels.len()), Ok(5));
+        let refused = "one of 5.10, 6.1, 6.12, 6.18, newest, or all";
+        assert_eq!(chosen("5.14"), Err(refused.to_owned()));
+    }
 
     const NAMES: &[&str] = &[
         "linux-image-5.10.0-9-cloud-amd64",

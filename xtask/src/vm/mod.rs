@@ -1,4 +1,4 @@
-//! `vm`: boots a Debian kernel in QEMU with the tool inside, and runs a command on an XFS there.
+//! Debian kernels in QEMU, with the tool and an XFS inside: `vm`, and the level `vm` of the tests.
 //!
 //! Needs no virtualisation by the hardware and touches no device of this machine. Everything that
 //! it fetches or makes is below `target/vm`.
@@ -7,15 +7,18 @@ mod boot;
 mod fetch;
 mod initramfs;
 mod kernels;
+mod level;
+
+pub use kernels::{Kernel, Selection};
+pub use level::run as test;
 
 use crate::command::target_dir;
 use crate::{build, interrupt, packages, setup};
 use anyhow::{Context, Result, bail};
 use clap::Args;
-use kernels::Kernel;
 use std::fs;
 use std::io::{Write, stderr, stdout};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 /// What to boot, and what to run there.
@@ -23,15 +26,33 @@ use std::process::ExitCode;
 pub struct Options {
     /// Series of the kernel, as Debian ships it
     kernel: Kernel,
+    #[command(flatten)]
+    guest: Guest,
+}
+
+/// What a guest has and does.
+#[derive(Args)]
+struct Guest {
     /// Give the guest this program, with its libraries, or this file or directory, at the same path
     #[arg(long = "file", value_name = "PATH")]
     files: Vec<PathBuf>,
-    /// End the guest after so many seconds
+    /// End the command so many seconds after the kernel's start, and the guest soon after
     #[arg(long, value_name = "SECONDS", default_value_t = 300)]
     limit: u32,
     /// What to run, in the root of an empty XFS; what it leaves in /out is brought back
     #[arg(last = true, default_values_t = ["cil-trace".to_owned(), "doctor".to_owned()])]
     command: Vec<String>,
+}
+
+/// What came back from a guest.
+struct Ended {
+    /// The kernel's, as `uname -r` gives it.
+    version: String,
+    /// The command's exit status.
+    status: u8,
+    /// Holds its `stdout` and `stderr`, what it left in /out, the kernel's messages (`dmesg`) and
+    /// the console's log (`console`).
+    results: PathBuf,
 }
 
 /// Boots, runs the command, prints its output, and ends with its status. Leaves the outputs, what
@@ -41,28 +62,43 @@ pub struct Options {
 /// The kernel could not be had, or the guest did not come to the command's end.
 pub fn run(options: &Options) -> Result<ExitCode> {
     interrupt::defer()?;
+    ready()?;
+    let tool = build::with(setup::toolchain()?)?;
+    let ended = guest(options.kernel, &tool, &options.guest)?;
+    eprintln!(
+        "Linux {}: exit status {}; outputs and console are in {}",
+        ended.version,
+        ended.status,
+        ended.results.display()
+    );
+    Ok(ExitCode::from(ended.status))
+}
+
+/// Installs what a guest is made of.
+fn ready() -> Result<()> {
     if std::env::consts::ARCH != "x86_64" {
         bail!(
             "the kernels are built for x86-64, and this is {}",
             std::env::consts::ARCH
         );
     }
-    packages::install(packages::VM)?;
-    let tool = build::with(setup::toolchain()?)?;
+    packages::install(packages::VM)
+}
 
+/// Boots and runs, and prints what the command has printed, also when it did not come to its end.
+fn guest(kernel: Kernel, tool: &Path, guest: &Guest) -> Result<Ended> {
     let directory = target_dir().join("vm");
-    let image = fetch::kernel(&directory, options.kernel)?;
-    let results = directory.join("run").join(options.kernel.series());
+    let image = fetch::kernel(&directory, kernel)?;
+    let results = directory.join("run").join(kernel.series());
     fs::remove_dir_all(&results).ok();
     fs::create_dir_all(&results).with_context(|| results.display().to_string())?;
-    let initramfs = initramfs::build(&image, &tool, &options.files, &options.command)?;
-    let status = boot::run(&image, initramfs.path(), &results, options.limit)?;
-    stdout().write_all(&fs::read(results.join("stdout"))?)?;
-    stderr().write_all(&fs::read(results.join("stderr"))?)?;
-    eprintln!(
-        "Linux {}: exit status {status}; outputs and console are in {}",
-        image.version,
-        results.display()
-    );
-    Ok(ExitCode::from(status))
+    let initramfs = initramfs::build(&image, tool, &guest.files, &guest.command)?;
+    let status = boot::run(&image, initramfs.path(), &results, guest.limit);
+    stdout().write_all(&fs::read(results.join("stdout")).unwrap_or_default())?;
+    stderr().write_all(&fs::read(results.join("stderr")).unwrap_or_default())?;
+    Ok(Ended {
+        version: image.version,
+        status: status?,
+        results,
+    })
 }

@@ -1,0 +1,1 @@
+//! What every kernel must show, and what only some do.
