@@ -1,392 +1,248 @@
-//! Stacks as folded text and as a flamegraph.
+//! A profile as a flamegraph.
 //!
 //! Resolves no symbols: frames come with names, or as hexadecimal addresses where there was none.
 
 mod subsystem;
+mod text;
+mod tree;
 
+pub use text::folded_name;
+
+use crate::profile::frames::{Frames, Layer, Numbered};
+use crate::profile::{Profile, Weight};
 use inferno::flamegraph::color::{BackgroundColor, PaletteMap};
 use inferno::flamegraph::{Options, TextTruncateDirection, from_lines};
-use std::collections::BTreeMap;
-use std::fmt::Write;
-use subsystem::{SUBSYSTEMS, colour, rgb};
+use subsystem::{colour, legend, rgb};
+use tree::Node;
 
 /// From this share of unresolved frames on, percent, a picture misleads more than it tells.
 pub const UNRESOLVED_WARNING: f64 = 20.0;
 
-/// Stands for a stack that the kernel could not give.
-const STACK_LOST: &str = "[stack lost]";
+/// Frames narrower than this share of the picture are not drawn: a tenth of a pixel.
+const NARROWEST: u64 = 10_000;
 
-/// A stack and what it weighs.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct FlameStack {
-    /// Frames that are not functions, below the stack, outermost first.
-    pub groups: Vec<String>,
-    /// Function names, leaf first; empty if the stack was lost.
-    pub frames: Vec<String>,
-    /// What it weighs, in the unit of the graph.
-    pub weight: u64,
-}
-
-impl FlameStack {
-    /// Cache flushes requested of a device for a cause, with the stack that sent them.
-    #[must_use]
-    pub fn flush(device: &str, cause: &str, frames: Vec<String>, count: u64) -> Self {
-        Self {
-            groups: vec![device.to_owned(), cause.to_owned()],
-            frames,
-            weight: count,
-        }
-    }
-}
-
-/// What a graph shows, in the words that it carries.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Subject<'a> {
-    /// The title.
-    pub title: &'a str,
-    /// Plural of what is weighed.
-    pub unit: &'a str,
-    /// What one of them is.
-    pub one_is: &'a str,
-    /// How many are missing.
-    pub lost: u64,
-    /// Whether it carries the script that zooms and searches.
-    pub script: bool,
-}
-
-impl Subject<'_> {
-    /// For a page that holds the graph, where a script has no place.
-    #[must_use]
-    pub const fn in_page(self) -> Self {
-        Self {
-            script: false,
-            ..self
-        }
-    }
-
-    /// The graph of cache flushes, of which `lost` are missing.
-    #[must_use]
-    pub const fn flushes(lost: u64) -> Self {
-        Self {
-            title: "Cache flushes by device, cause and stack",
-            unit: "flushes",
-            one_is: "a bio with PREFLUSH or FUA",
-            lost,
-            script: true,
-        }
-    }
-}
-
-/// A graph and the text it was made of.
+/// A graph, and how far it is to be trusted.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Flamegraph {
     /// An SVG document.
     pub svg: String,
-    /// One line per stack: frames from the root on, joined by `;`, a space and the weight.
-    pub folded: String,
     /// Share of frames without a name, by weight, percent.
     pub unresolved_pct: f64,
+    /// Why there is nothing to see, if there is nothing.
+    pub empty: Option<String>,
 }
 
 /// Why there is no graph.
 #[derive(Debug, thiserror::Error)]
 pub enum FlameError {
-    /// The library refused the folded stacks.
+    /// The library refused the stacks.
     #[error("the flamegraph cannot be drawn; `cil-trace export --format folded` gives its stacks")]
     Draw(#[from] std::io::Error),
+}
+
+/// Whether a picture carries the script that zooms and searches.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Script {
+    /// A picture of its own has it.
+    With,
+    /// In a page a script has no place.
+    Without,
 }
 
 /// Draws a graph; without a stack that weighs anything, a picture that says so.
 ///
 /// # Errors
 /// [`FlameError::Draw`] if the library cannot draw.
-pub fn flamegraph(stacks: &[FlameStack], subject: &Subject<'_>) -> Result<Flamegraph, FlameError> {
-    let folded = folded(stacks);
-    let unresolved_pct = unresolved(stacks);
-    let svg = if folded.is_empty() {
-        nothing(subject)
-    } else {
-        draw(stacks, &folded, unresolved_pct, subject)?
-    };
+pub fn flamegraph(profile: &Profile<'_>, script: Script) -> Result<Flamegraph, FlameError> {
+    let unresolved_pct = profile.unresolved_pct();
+    // The library adds all weights up in a u64.
+    let most = u64::MAX / (profile.entries.len() as u64 + 2);
+    let missing = profile.missing.min(most);
+    if profile.total() == 0 && missing == 0 {
+        let why = profile.why_empty();
+        return Ok(Flamegraph {
+            svg: nothing(profile.words.title, &why),
+            unresolved_pct,
+            empty: Some(why),
+        });
+    }
+    let mut frames = Frames::default();
+    let numbered = Numbered::new(profile, &mut frames);
+    let mut entries: Vec<_> = numbered
+        .paths()
+        .map(|(path, weight)| (path, [weight.min(most), 0]))
+        .collect();
+    let drawn: u64 = entries.iter().map(|(_, [weight, _])| weight).sum();
+    let total = drawn + missing;
+    let tree = tree::grow(&mut entries, &frames, (total / NARROWEST).max(1));
+    let mut drawing = Drawing::new(&frames);
+    drawing.lost(missing);
+    drawing.add(&tree, drawn);
+    let unit = Unit::of(profile.words.unit, profile.weight, total);
+    let words = [
+        title(profile.words.title, unresolved_pct),
+        subtitle(profile, &unit, unresolved_pct),
+    ];
+    let svg = drawing.draw(words, &unit, script)?;
     Ok(Flamegraph {
         svg,
-        folded,
         unresolved_pct,
+        empty: None,
     })
 }
 
-/// Equal stacks are added up, so that the text is the same whatever the order of the input.
-fn folded(stacks: &[FlameStack]) -> String {
-    // The library adds all weights up in a u64.
-    let most = u64::MAX / (stacks.len() as u64).max(1);
-    let mut sums: BTreeMap<String, u64> = BTreeMap::new();
-    for stack in stacks.iter().filter(|stack| stack.weight > 0) {
-        let sum = sums.entry(path(stack)).or_default();
-        *sum += stack.weight.min(most);
-    }
-    let mut text = String::new();
-    for (path, weight) in sums {
-        // Writing to a string cannot fail.
-        let _ = writeln!(text, "{path} {weight}");
-    }
-    text
+/// In what numbers are shown: the library knows integers only.
+struct Unit {
+    name: String,
+    /// How many of the weight are one.
+    factor: f64,
 }
 
-fn path(stack: &FlameStack) -> String {
-    let lost = stack.frames.is_empty().then_some(STACK_LOST);
-    let names: Vec<_> = stack
-        .groups
-        .iter()
-        .chain(stack.frames.iter().rev())
-        .map(String::as_str)
-        .chain(lost)
-        .map(frame)
-        .collect();
-    names.join(";")
-}
-
-/// A name as one frame of a folded line. `;` would begin another frame, a line break another
-/// stack, and a number after a space would be taken for a weight.
-fn frame(name: &str) -> String {
-    let name: String = name
-        .chars()
-        .map(|c| match c {
-            ';' => ':',
-            c if c.is_whitespace() || c.is_control() => '_',
-            // XML has no way to write these.
-            '\u{fffe}' | '\u{ffff}' => '\u{fffd}',
-            c => c,
-        })
-        .collect();
-    if name.is_empty() {
-        "[unnamed]".to_owned()
-    } else {
-        name
+impl Unit {
+    fn of(counted: &str, weight: Weight, total: u64) -> Self {
+        let (name, factor) = match weight {
+            Weight::Count => (counted, 1.0),
+            Weight::Bytes => ("bytes", 1.0),
+            Weight::Time if total >= 10_000_000_000 => ("ms", 1e-6),
+            Weight::Time => ("us", 1e-3),
+        };
+        Self {
+            name: name.to_owned(),
+            factor,
+        }
     }
 }
 
-/// Share of frames without a name, by weight, percent. A lost stack is one such frame.
-fn unresolved(stacks: &[FlameStack]) -> f64 {
-    let (mut all, mut without) = (0.0, 0.0);
-    for stack in stacks {
-        let nameless = stack.frames.iter().filter(|frame| is_nameless(frame));
-        let lost = usize::from(stack.frames.is_empty());
-        without += (nameless.count() + lost) as f64 * stack.weight as f64;
-        all += (stack.frames.len() + lost) as f64 * stack.weight as f64;
+/// What the library is given: lines of folded text, and a colour for each name in them.
+struct Drawing<'a> {
+    frames: &'a Frames,
+    lines: Vec<String>,
+    palette: PaletteMap,
+}
+
+impl<'a> Drawing<'a> {
+    fn new(frames: &'a Frames) -> Self {
+        let mut palette = PaletteMap::default();
+        // The frame below all others has no name.
+        palette.insert("", colour(Layer::Group, ""));
+        for (layer, name) in frames.iter() {
+            palette.insert(text::drawn_name(layer, name), colour(layer, name));
+        }
+        Self {
+            frames,
+            lines: Vec::new(),
+            palette,
+        }
     }
-    if all > 0.0 {
-        without * 100.0 / all
-    } else {
-        0.0
+
+    /// What has no stack.
+    fn lost(&mut self, weight: u64) {
+        if weight > 0 {
+            let name = text::folded_name(text::STACK_LOST);
+            self.palette.insert(name.clone(), colour(Layer::Group, ""));
+            self.lines.push(format!("{name} {weight}"));
+        }
+    }
+
+    /// The frames of a tree, of which what was left out is missing from `total`.
+    fn add(&mut self, tree: &[Node], total: u64) {
+        self.add_to(&mut String::new(), tree, total);
+    }
+
+    fn add_to(&mut self, path: &mut String, nodes: &[Node], total: u64) {
+        let drawn: u64 = nodes.iter().map(|node| node.total[0]).sum();
+        let own = total.saturating_sub(drawn);
+        if own > 0 && !path.is_empty() {
+            self.lines.push(format!("{path} {own}"));
+        }
+        for node in nodes {
+            let before = path.len();
+            if before > 0 {
+                path.push(';');
+            }
+            let (layer, name) = self.frames.get(node.frame);
+            path.push_str(&text::drawn_name(layer, name));
+            self.add_to(path, &node.children, node.total[0]);
+            path.truncate(before);
+        }
+        if own > 0 && path.is_empty() {
+            self.palette
+                .insert(text::NARROW, colour(Layer::Group, text::NARROW));
+            self.lines.push(format!("{} {own}", text::NARROW));
+        }
+    }
+
+    fn draw(
+        self,
+        [title, subtitle]: [String; 2],
+        unit: &Unit,
+        script: Script,
+    ) -> Result<String, FlameError> {
+        let Self {
+            lines, mut palette, ..
+        } = self;
+        let mut options = Options::default();
+        options.title = title;
+        options.subtitle = Some(subtitle);
+        unit.name.clone_into(&mut options.count_name);
+        options.factor = unit.factor;
+        "Function:".clone_into(&mut options.name_type);
+        options.bgcolors = Some(BackgroundColor::Flat(rgb(0xf8f8f8)));
+        options.text_truncate_direction = TextTruncateDirection::Right;
+        // Two graphs of the same numbers are the same file.
+        options.deterministic = true;
+        // The lines as they are, last first: sorted by text, a frame would fall apart whose name
+        // another one begins with.
+        options.flame_chart = true;
+        options.no_javascript = script == Script::Without;
+        options.palette_map = Some(&mut palette);
+        let mut svg = Vec::new();
+        let last_first = lines.iter().rev().map(String::as_str);
+        from_lines(&mut options, last_first, &mut svg)?;
+        Ok(String::from_utf8_lossy(&svg).into_owned())
     }
 }
 
-fn is_nameless(frame: &str) -> bool {
-    frame.is_empty() || frame.starts_with("0x") || frame.starts_with('[')
-}
-
-fn draw(
-    stacks: &[FlameStack],
-    folded: &str,
-    unresolved_pct: f64,
-    subject: &Subject<'_>,
-) -> Result<String, FlameError> {
-    let mut palette = palette(stacks);
-    let mut options = Options::default();
-    options.title = title(subject, unresolved_pct);
-    options.subtitle = Some(subtitle(subject, unresolved_pct));
-    subject.unit.clone_into(&mut options.count_name);
-    "Function:".clone_into(&mut options.name_type);
-    options.bgcolors = Some(BackgroundColor::Flat(rgb(0xf8f8f8)));
-    options.text_truncate_direction = TextTruncateDirection::Right;
-    // Two graphs of the same numbers are the same file.
-    options.deterministic = true;
-    options.no_javascript = !subject.script;
-    options.palette_map = Some(&mut palette);
-    let mut svg = Vec::new();
-    from_lines(&mut options, folded.lines(), &mut svg)?;
-    Ok(String::from_utf8_lossy(&svg).into_owned())
-}
-
-fn title(subject: &Subject<'_>, unresolved_pct: f64) -> String {
+fn title(title: &str, unresolved_pct: f64) -> String {
     if unresolved_pct > UNRESOLVED_WARNING {
-        format!(
-            "{} - WARNING: {unresolved_pct:.0} % of frames have no name (see kptr_restrict)",
-            subject.title
-        )
+        format!("{title} - WARNING: {unresolved_pct:.0} % of frames have no name")
     } else {
-        subject.title.to_owned()
+        title.to_owned()
     }
 }
 
-fn subtitle(subject: &Subject<'_>, unresolved_pct: f64) -> String {
-    let lost = match subject.lost {
-        0 => "none lost".to_owned(),
-        lost => format!("{lost} lost"),
+/// What one unit is, what is missing, and what the colours mean: on one line of the picture.
+fn subtitle(profile: &Profile<'_>, unit: &Unit, unresolved_pct: f64) -> String {
+    let words = profile.words;
+    let what = match profile.weight {
+        Weight::Count => words.they_are,
+        Weight::Time => words.time_is,
+        Weight::Bytes => words.bytes_are.unwrap_or_default(),
     };
-    let legend: Vec<_> = SUBSYSTEMS
-        .iter()
-        .map(|subsystem| format!("{} {}", subsystem.colour_name, subsystem.name))
-        .collect();
+    let hz = profile.hz.map(|hz| format!(", {hz} a second"));
+    let lost = profile.lost() as f64 * unit.factor;
     format!(
-        "width: {}, each {}; {lost}; {unresolved_pct:.0} % of frames without a name. {}",
-        subject.unit,
-        subject.one_is,
-        legend.join(", ")
+        "width: {} ({what}{}); {lost:.0} lost, {unresolved_pct:.0} % unnamed. {}",
+        unit.name,
+        hz.unwrap_or_default(),
+        legend()
     )
 }
 
-fn palette(stacks: &[FlameStack]) -> PaletteMap {
-    let mut palette = PaletteMap::default();
-    let other = colour("");
-    // The frame below all others has no name.
-    palette.insert("", other);
-    for stack in stacks {
-        for name in &stack.frames {
-            palette.insert(frame(name), colour(name));
-        }
-        for name in stack.groups.iter().map(String::as_str).chain([STACK_LOST]) {
-            palette.insert(frame(name), other);
-        }
-    }
-    palette
-}
-
 /// A picture that says that there is nothing to see.
-fn nothing(subject: &Subject<'_>) -> String {
-    let lost = match subject.lost {
-        0 => "No stack was recorded".to_owned(),
-        lost => format!("All stacks were lost ({lost})"),
-    };
+fn nothing(title: &str, why: &str) -> String {
     let words = |text: &str| text.replace('&', "&amp;").replace('<', "&lt;");
     format!(
         "<?xml version=\"1.0\" standalone=\"no\"?>\n\
-         <svg xmlns=\"http://www.w3.org/2000/svg\" width=\"800\" height=\"90\" \
-         viewBox=\"0 0 800 90\" font-family=\"monospace\" text-anchor=\"middle\">\n\
-         <rect width=\"800\" height=\"90\" fill=\"#f8f8f8\"/>\n\
-         <text x=\"400\" y=\"32\" font-size=\"17\">{}</text>\n\
-         <text x=\"400\" y=\"62\" font-size=\"12\">{lost}: there were no {}, or their probe is not \
-         attached (see `cil-trace report probes`).</text>\n</svg>\n",
-        words(subject.title),
-        words(subject.unit),
+         <svg xmlns=\"http://www.w3.org/2000/svg\" width=\"1200\" height=\"90\" \
+         viewBox=\"0 0 1200 90\" font-family=\"monospace\" text-anchor=\"middle\">\n\
+         <rect width=\"1200\" height=\"90\" fill=\"#f8f8f8\"/>\n\
+         <text x=\"600\" y=\"32\" font-size=\"17\">{}</text>\n\
+         <text x=\"600\" y=\"62\" font-size=\"12\">Nothing to draw: {}</text>\n</svg>\n",
+        words(title),
+        words(why),
     )
 }
 
 #[cfg(test)]
-mod tests {
-    #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
-
-    use super::*;
-    use proptest::prelude::*;
-
-    fn stack(frames: &[&str], count: u64) -> FlameStack {
-        let frames = frames.iter().map(|&frame| frame.to_owned()).collect();
-        FlameStack::flush("sda", "log-force:fsync", frames, count)
-    }
-
-    #[test]
-    fn stacks_are_folded_from_the_root_and_equal_ones_added() {
-        let stacks = [
-            stack(&["submit_bio", "xlog_sync"], 2),
-            stack(&["submit_bio", "xlog_sync"], 3),
-            stack(&[], 1),
-            stack(&["vfs_fsync"], 0),
-        ];
-        assert_eq!(
-            folded(&stacks),
-            "sda;log-force:fsync;[stack_lost] 1\n\
-             sda;log-force:fsync;xlog_sync;submit_bio 5\n"
-        );
-    }
-
-    #[test]
-    fn a_name_cannot_become_another_frame_stack_or_weight() {
-        let graph = flamegraph(&[stack(&["a;b 7", "x\n12"], 5)], &Subject::flushes(0)).unwrap();
-        assert_eq!(graph.folded, "sda;log-force:fsync;x_12;a:b_7 5\n");
-        assert!(graph.svg.contains("a:b_7 (5 flushes, 100.00%)"));
-    }
-
-    #[test]
-    fn markup_in_a_name_is_escaped() {
-        let name = "<script>alert(1)</script>";
-        let graph = flamegraph(&[stack(&[name], 1)], &Subject::flushes(0)).unwrap();
-        assert!(graph.svg.contains("&lt;script&gt;alert(1)"));
-        assert!(!graph.svg.contains(name));
-    }
-
-    #[test]
-    fn title_and_subtitle_say_what_is_shown_and_what_is_not() {
-        let named = flamegraph(&[stack(&["xlog_sync"], 1)], &Subject::flushes(7)).unwrap();
-        assert!(
-            named
-                .svg
-                .contains("each a bio with PREFLUSH or FUA; 7 lost; 0 % of frames")
-        );
-        assert!(named.svg.contains("red XFS log, orange XFS, blue block"));
-        assert!(!named.svg.contains("WARNING"));
-
-        let frames = ["0xffffffff81000000", "xlog_sync", "[unknown]", "vfs_fsync"];
-        let nameless = flamegraph(&[stack(&frames, 1)], &Subject::flushes(0)).unwrap();
-        assert!((nameless.unresolved_pct - 50.0).abs() < 1e-9);
-        assert!(
-            nameless
-                .svg
-                .contains("WARNING: 50 % of frames have no name")
-        );
-    }
-
-    #[test]
-    fn the_palette_reaches_the_picture() {
-        let graph = flamegraph(&[stack(&["xlog_sync"], 1)], &Subject::flushes(0)).unwrap();
-        assert!(graph.svg.contains("rgb(232,106,88)"));
-    }
-
-    #[test]
-    fn the_same_numbers_give_the_same_picture() {
-        let (a, b) = (stack(&["a", "b"], 3), stack(&["c", "b"], 4));
-        let subject = Subject::flushes(0);
-        assert_eq!(
-            flamegraph(&[a.clone(), b.clone()], &subject).unwrap(),
-            flamegraph(&[b, a], &subject).unwrap()
-        );
-    }
-
-    #[test]
-    fn no_stacks_give_a_picture_that_says_so() {
-        let graph = flamegraph(&[], &Subject::flushes(0)).unwrap();
-        assert!(graph.svg.contains("No stack was recorded"));
-        assert!(graph.folded.is_empty());
-        let lost = flamegraph(&[stack(&["a"], 0)], &Subject::flushes(9)).unwrap();
-        assert!(lost.svg.contains("All stacks were lost (9)"));
-    }
-
-    #[test]
-    fn absurd_weights_do_not_overflow() {
-        let stacks = [
-            stack(&["a"], u64::MAX),
-            stack(&["b"], u64::MAX),
-            stack(&["a"], 1),
-        ];
-        assert!(flamegraph(&stacks, &Subject::flushes(0)).is_ok());
-    }
-
-    proptest! {
-        #[test]
-        fn any_names_draw_as_many_stacks_as_there_are(
-            stacks in proptest::collection::vec(
-                (proptest::collection::vec("\\PC{0,12}|[; \n\t0-9#]{0,6}", 0..4), 1_u64..1_000_000),
-                1..6,
-            )
-        ) {
-            let stacks: Vec<_> = stacks
-                .into_iter()
-                .map(|(frames, count)| FlameStack::flush("d", "c", frames, count))
-                .collect();
-            let total: u64 = stacks.iter().map(|stack| stack.weight).sum();
-            let graph = flamegraph(&stacks, &Subject::flushes(0)).unwrap();
-            // inferno drops lines that it cannot parse, and writes what it has drawn.
-            let drawn = format!("total_samples=\"{total}\"");
-            prop_assert!(graph.svg.contains(&drawn));
-        }
-    }
-}
+mod tests;

@@ -6,10 +6,12 @@
 
 pub mod decode;
 pub mod device;
+pub mod export;
 pub mod flame;
 pub mod histogram;
 pub mod model;
 pub mod probes;
+pub mod profile;
 pub mod recording;
 pub mod report;
 pub mod results;

@@ -59,6 +59,8 @@ pub struct Scope {
     pub pid: Option<u32>,
     /// Probe sets in use.
     pub probe_sets: Vec<String>,
+    /// Samples a second of each CPU; `None` if none are taken.
+    pub sampling_hz: Option<u32>,
 }
 
 /// How a probe came out.

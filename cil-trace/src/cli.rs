@@ -3,9 +3,10 @@
 //! The one place where a flag is spelled; help, man pages and completions come from the same
 //! [`command`]. Nothing is looked up, opened or run here.
 
+mod pictures;
+
 use crate::options::{
-    DEFAULT_FILE, Filter, FlameKind, FlamegraphOptions, Invocation, ListFormat, RecordOptions,
-    ReportOptions, Target, Tracing,
+    DEFAULT_FILE, Filter, Invocation, ListFormat, RecordOptions, ReportOptions, Target, Tracing,
 };
 use crate::workload::{self, RunAs};
 use cil_trace_core::probes::Set;
@@ -14,6 +15,7 @@ use cil_trace_core::report::sections;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::error::ErrorKind;
 use clap::{Args, CommandFactory as _, Error, FromArgMatches as _, Parser, Subcommand};
+use pictures::{ExportArgs, FlamegraphArgs};
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -41,6 +43,7 @@ enum Command {
     Record(Box<RecordArgs>),
     Report(ReportArgs),
     Flamegraph(FlamegraphArgs),
+    Export(ExportArgs),
     /// Tell what can be measured on this kernel, what cannot, why, and the remedy
     Doctor(ListArgs),
     /// List the probes and the ways to attach each
@@ -182,22 +185,6 @@ Examples:
   cil-trace report --format json | jq '.flushes[] | {cause, requested}'
   cil-trace report iclogs --format csv";
 
-/// Draw a recording's stacks as a flamegraph
-#[derive(Args)]
-#[command(after_help = "Example:
-  cil-trace flamegraph --kind flush -o flush.svg")]
-struct FlamegraphArgs {
-    /// The recording
-    #[arg(value_name = "FILE", default_value = DEFAULT_FILE)]
-    file: PathBuf,
-    /// What the stacks are of
-    #[arg(long, value_enum)]
-    kind: FlameKind,
-    /// The SVG to write; standard output if not given
-    #[arg(short, long, value_name = "OUT.svg")]
-    output: Option<PathBuf>,
-}
-
 #[derive(Args)]
 struct ListArgs {
     /// The format
@@ -226,13 +213,8 @@ pub fn parse(args: impl IntoIterator<Item = OsString>) -> Result<Invocation, Err
     Ok(match cli.command {
         Command::Record(args) => Invocation::Record(args.options()?),
         Command::Report(args) => Invocation::Report(args.options()?),
-        Command::Flamegraph(FlamegraphArgs { file, kind, output }) => {
-            Invocation::Flamegraph(FlamegraphOptions {
-                input: file,
-                kind,
-                output,
-            })
-        }
+        Command::Flamegraph(args) => Invocation::Flamegraph(args.options()),
+        Command::Export(args) => Invocation::Export(args.options()?),
         Command::Doctor(args) => Invocation::Doctor(args.format),
         Command::Probes(args) => Invocation::Probes(args.format),
         Command::Facts => Invocation::Facts,

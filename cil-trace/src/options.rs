@@ -3,7 +3,10 @@
 //! Nothing here knows a flag's spelling.
 
 use crate::workload;
+use cil_trace_common::stack::StackKind;
+use cil_trace_core::export;
 use cil_trace_core::probes::Set;
+use cil_trace_core::profile::Weight;
 use cil_trace_core::report::format::Format;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -18,6 +21,8 @@ pub enum Invocation {
     Record(RecordOptions),
     /// `report`
     Report(ReportOptions),
+    /// `export`
+    Export(ExportOptions),
     /// `flamegraph`
     Flamegraph(FlamegraphOptions),
     /// `doctor`
@@ -101,16 +106,24 @@ pub struct FlamegraphOptions {
     /// The recording.
     pub input: PathBuf,
     /// What its stacks are of.
-    pub kind: FlameKind,
+    pub kind: StackKind,
+    /// What they are weighed by.
+    pub weight: Weight,
     /// The SVG; `None` for standard output.
     pub output: Option<PathBuf>,
 }
 
-/// What a flamegraph's stacks are of.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, clap::ValueEnum)]
-pub enum FlameKind {
-    /// Who asked for cache flushes
-    Flush,
+/// What to write of a recording for other tools.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct ExportOptions {
+    /// The recording.
+    pub input: PathBuf,
+    /// The format.
+    pub format: export::Format,
+    /// Of which stacks; `None` for what is not about stacks.
+    pub stacks: Option<(StackKind, Weight)>,
+    /// The file; `None` for standard output.
+    pub output: Option<PathBuf>,
 }
 
 /// The format of `doctor` and `probes`.

@@ -4,10 +4,14 @@
 use assert_cmd::Command;
 use cil_trace::cli;
 use cil_trace::options::{
-    Filter, FlameKind, FlamegraphOptions, Invocation, RecordOptions, ReportOptions, Target, Tracing,
+    ExportOptions, Filter, FlamegraphOptions, Invocation, RecordOptions, ReportOptions, Target,
+    Tracing,
 };
 use cil_trace::workload::{self, RunAs};
+use cil_trace_common::stack::StackKind;
+use cil_trace_core::export;
 use cil_trace_core::probes::Set;
+use cil_trace_core::profile::Weight;
 use cil_trace_core::report::format::Format;
 use predicates::prelude::PredicateBooleanExt as _;
 use predicates::str::contains;
@@ -136,20 +140,62 @@ fn a_word_of_report_is_a_section_or_the_recording() {
 }
 
 #[test]
-fn flamegraph_has_the_kinds_there_are() {
-    let options = FlamegraphOptions {
-        input: "cil-trace.data".into(),
-        kind: FlameKind::Flush,
-        output: Some("x.svg".into()),
-    };
-    let line = "cil-trace flamegraph --kind flush -o x.svg";
-    assert_eq!(parse(line), Invocation::Flamegraph(options));
+fn flamegraph_weighs_a_kind_by_what_one_looks_for_in_it() {
+    for (flags, kind, weight) in [
+        ("flush", StackKind::Flush, Weight::Count),
+        ("offcpu", StackKind::Offcpu, Weight::Time),
+        ("hold --weight count", StackKind::Hold, Weight::Count),
+        ("push --weight bytes", StackKind::Push, Weight::Bytes),
+    ] {
+        let options = FlamegraphOptions {
+            input: "cil-trace.data".into(),
+            kind,
+            weight,
+            output: Some("x.svg".into()),
+        };
+        let line = format!("cil-trace flamegraph --kind {flags} -o x.svg");
+        assert_eq!(parse(&line), Invocation::Flamegraph(options), "{line}");
+    }
+}
+
+#[test]
+fn export_weighs_by_count() {
+    for (flags, format, stacks) in [
+        (
+            "pprof --kind offcpu",
+            export::Format::Pprof,
+            Some((StackKind::Offcpu, Weight::Count)),
+        ),
+        (
+            "json --kind cpu --weight time",
+            export::Format::Json,
+            Some((StackKind::Cpu, Weight::Time)),
+        ),
+        ("perfetto", export::Format::Perfetto, None),
+    ] {
+        let options = ExportOptions {
+            input: "x.data".into(),
+            format,
+            stacks,
+            output: Some("out".into()),
+        };
+        let line = format!("cil-trace export x.data -o out --format {flags}");
+        assert_eq!(parse(&line), Invocation::Export(options), "{line}");
+    }
 }
 
 /// What is refused, and what the message has to name.
 const REFUSED: &[(&[&str], &str)] = &[
     (&[], "Usage:"),
     (&["frobnicate"], "frobnicate"),
+    (&["export"], "--format"),
+    (&["export", "--format", "folded"], "--kind"),
+    (
+        &["export", "--format", "perfetto", "--kind", "cpu"],
+        "leave --kind away",
+    ),
+    (&["export", "--format", "parquet"], "export csv"),
+    (&["export", "--format", "csv", "--weight", "time"], "--kind"),
     (&["record"], "--duration 10s"),
     (&["record", "--"], "-p PID"),
     (&["record", "-p", "1", "--", "true"], "cannot be used with"),
@@ -179,7 +225,10 @@ const REFUSED: &[(&[&str], &str)] = &[
         "exactly one section",
     ),
     (&["report", "a", "b"], "no section named `b`; sections are "),
-    (&["flamegraph", "--kind", "cpu"], "[possible values: flush]"),
+    (
+        &["flamegraph", "--kind", "gpu"],
+        "[possible values: cpu, offcpu",
+    ),
     (&["flamegraph"], "--kind"),
     (
         &["doctor", "--format", "xml"],

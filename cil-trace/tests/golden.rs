@@ -122,3 +122,51 @@ fn an_interrupted_recording_says_so() {
     assert_eq!(json["fsyncs"][0]["count"], 20);
     assert!(hint.contains("interrupted.data-wal"), "{hint}");
 }
+
+/// `flush_stacks` of the first version, and the table that came after it, hold the same.
+#[test]
+fn every_export_of_stacks_adds_up_to_the_report() {
+    let directory = recordings();
+    for recording in ["fsync.data", "dbench.data"] {
+        let (text, _) = run(&directory, &["report", recording, "--format", "json"]);
+        let report: serde_json::Value = serde_json::from_str(&text).unwrap();
+        let requested: u64 = report["flushes"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .filter(|row| {
+                row["via"].is_null() && !row["cause"].as_str().unwrap().starts_with("fs:")
+            })
+            .map(|row| row["requested"].as_u64().unwrap())
+            .sum();
+        let export = |format| {
+            let args = ["export", recording, "--kind", "flush", "--format", format];
+            run(&directory, &args).0
+        };
+        let folded = export("folded");
+        let weights = folded
+            .lines()
+            .map(|line| line.rsplit_once(' ').unwrap().1.parse::<u64>().unwrap());
+        assert_eq!(weights.sum::<u64>(), requested, "folded");
+        let json: serde_json::Value = serde_json::from_str(&export("json")).unwrap();
+        assert_eq!(json["total"], requested);
+        let speedscope: serde_json::Value = serde_json::from_str(&export("speedscope")).unwrap();
+        assert_eq!(speedscope["profiles"][0]["endValue"], requested);
+        let csv = export("csv");
+        let counts = csv.lines().skip(1).map(|line| {
+            let cells: Vec<_> = line.rsplitn(4, ',').collect();
+            cells[2].parse::<u64>().unwrap()
+        });
+        assert_eq!(counts.sum::<u64>(), requested, "csv");
+        golden(&format!("{recording}.folded"), &folded);
+    }
+}
+
+#[test]
+fn a_picture_without_javascript_is_as_blessed() {
+    let directory = recordings();
+    run(&directory, &["report", "fsync.data", "--html", "page.html"]);
+    let page = fs::read_to_string(directory.path().join("page.html")).unwrap();
+    let picture = page.split("<section").find(|part| part.contains("<svg"));
+    golden("fsync.flush.svg", &picture.unwrap().replace("<g>", "\n<g>"));
+}

@@ -1,18 +1,19 @@
 //! Colours of functions by the part of the kernel that they belong to.
 
+use crate::profile::frames::Layer;
 use inferno::flamegraph::color::Color;
 
 /// Functions that are drawn in one colour.
-pub(super) struct Subsystem {
-    pub(super) name: &'static str,
-    pub(super) colour_name: &'static str,
+struct Subsystem {
+    name: &'static str,
+    colour_name: &'static str,
     colour: u32,
     /// Beginnings of function names, without leading underscores.
     prefixes: &'static [&'static str],
 }
 
 /// The first that fits wins; the last fits everything.
-pub(super) const SUBSYSTEMS: &[Subsystem] = &[
+const SUBSYSTEMS: &[Subsystem] = &[
     Subsystem {
         name: "XFS log",
         colour_name: "red",
@@ -116,17 +117,32 @@ pub(super) const SUBSYSTEMS: &[Subsystem] = &[
     },
 ];
 
-pub(super) fn colour(function: &str) -> Color {
-    let name = function.trim_start_matches('_');
+/// Colour of programs' own functions.
+const USER: u32 = 0xf0_de_86;
+
+/// The colour of a frame; of what is no function that of other functions.
+pub(super) fn colour(layer: Layer, name: &str) -> Color {
+    let function = match layer {
+        Layer::User => return rgb(USER),
+        Layer::Kernel => name.trim_start_matches('_'),
+        Layer::Group => "",
+    };
     SUBSYSTEMS
         .iter()
         .find(|subsystem| {
-            subsystem
-                .prefixes
-                .iter()
-                .any(|prefix| name.starts_with(prefix))
+            let mut prefixes = subsystem.prefixes.iter();
+            prefixes.any(|prefix| function.starts_with(prefix))
         })
         .map_or_else(Color::default, |subsystem| rgb(subsystem.colour))
+}
+
+/// What the colours mean.
+pub(super) fn legend() -> String {
+    let kernel = SUBSYSTEMS
+        .iter()
+        .map(|subsystem| format!("{} {}", subsystem.colour_name, subsystem.name));
+    let all: Vec<_> = kernel.chain(["yellow user".to_owned()]).collect();
+    all.join(", ")
 }
 
 pub(super) const fn rgb(colour: u32) -> Color {
@@ -151,7 +167,11 @@ mod tests {
             ("ret_from_fork", "other"),
         ] {
             let subsystem = SUBSYSTEMS.iter().find(|s| s.name == name).unwrap();
-            assert_eq!(colour(function), rgb(subsystem.colour), "{function}");
+            assert_eq!(
+                colour(Layer::Kernel, function),
+                rgb(subsystem.colour),
+                "{function}"
+            );
         }
     }
 }

@@ -139,7 +139,7 @@ impl Model {
                 && (device.dev == series.dev || device.partition_of == Some(series.dev))
         };
         match series.metric {
-            Metric::FlushRequested => {
+            Metric::FlushRequested | Metric::FlushLatency => {
                 series.via == Dev::NONE && series.cause() != Some(Cause::ForeignFs)
             }
             Metric::FlushIssued => self.devices.values().any(carries_xfs),

@@ -9,16 +9,29 @@ use cil_trace_common::stack::{LOST, StackKind};
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
-/// Stands for a stack that the kernel could not give or keep.
-pub const STACK_LOST: &str = "[stack lost]";
-/// Stands for a stack whose frames are not in the recording.
-const STACK_MISSING: &str = "[stack not in the recording]";
+/// A name, by its place in a [`StackTable`].
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct Name(u32);
 
-/// A name, by its place in [`StackTable`].
-type Name = u32;
+impl Name {
+    /// No name.
+    pub const EMPTY: Self = Self(0);
+    /// Stands for a stack that the kernel could not give or keep.
+    pub const STACK_LOST: Self = Self(1);
+    /// Stands for a stack whose frames are not in the recording.
+    const STACK_MISSING: Self = Self(2);
+    /// The texts of these.
+    const KNOWN: [&'static str; 3] = ["", "[stack lost]", "[stack not in the recording]"];
+
+    /// Its place: names are numbered from 0 on.
+    #[must_use]
+    pub const fn place(self) -> usize {
+        self.0 as usize
+    }
+}
 
 /// Sums by stack.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(Clone, PartialEq, Debug)]
 pub struct StackTable {
     names: Vec<Arc<str>>,
     by_name: HashMap<Arc<str>, Name>,
@@ -34,36 +47,50 @@ struct Id {
     label: Name,
     kernel: Option<u32>,
     user: Option<u32>,
-    /// Process id, command name, and whether it belongs to the workload.
-    who: Option<(u32, Name, bool)>,
+    who: Option<Thread>,
+}
+
+/// Whose stack it is.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct Thread {
+    /// Process id.
+    pub pid: u32,
+    /// Command name.
+    pub comm: Name,
+    /// Whether it belongs to the workload.
+    pub workload: bool,
 }
 
 /// One stack and its sums.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct StackEntry<'a> {
     /// The device, or [`Dev::NONE`].
     pub dev: Dev,
     /// What tells entries of one kind apart; empty if there is nothing.
-    pub label: &'a str,
-    /// Whose stack it is.
-    pub who: Option<Thread<'a>>,
+    pub label: Name,
+    /// Whose stack it is, where that matters.
+    pub who: Option<Thread>,
     /// Kernel functions, leaf first; empty without a kernel part.
-    pub kernel: Vec<&'a str>,
+    pub kernel: &'a [Name],
     /// Functions of the program, leaf first; empty without a user part.
-    pub user: Vec<&'a str>,
+    pub user: &'a [Name],
     /// What was summed up.
     pub sums: StackSums,
 }
 
-/// See [`Who`].
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Thread<'a> {
-    /// Process id.
-    pub pid: u32,
-    /// Command name.
-    pub comm: &'a str,
-    /// Whether it belongs to the workload.
-    pub workload: bool,
+impl Default for StackTable {
+    fn default() -> Self {
+        let mut table = Self {
+            names: Vec::new(),
+            by_name: HashMap::new(),
+            frames: HashMap::new(),
+            sums: BTreeMap::new(),
+        };
+        for name in Name::KNOWN {
+            table.name(name);
+        }
+        table
+    }
 }
 
 impl StackTable {
@@ -73,21 +100,21 @@ impl StackTable {
         self.frames.insert(stack.id, frames);
     }
 
-    /// Adds what happened in a tick.
+    /// Adds what happened in a tick. Saturating, because a damaged recording may hold anything.
     pub(super) fn add(&mut self, row: &StackRow) {
+        let thread = |who: &Who| Thread {
+            pid: who.pid,
+            comm: self.name(&who.comm),
+            workload: who.workload,
+        };
+        let who = row.who.as_ref().map(thread);
         let id = Id {
             kind: row.kind,
             dev: row.dev,
             label: self.name(&row.label),
             kernel: row.kernel,
             user: row.user,
-            who: row.who.as_ref().map(
-                |Who {
-                     pid,
-                     comm,
-                     workload,
-                 }| (*pid, self.name(comm), *workload),
-            ),
+            who,
         };
         let sums = self.sums.entry(id).or_default();
         sums.count = sums.count.saturating_add(row.sums.count);
@@ -100,10 +127,34 @@ impl StackTable {
             return name;
         }
         let text: Arc<str> = text.into();
-        let name = Name::try_from(self.names.len()).unwrap_or(Name::MAX);
+        let name = Name(u32::try_from(self.names.len()).unwrap_or(u32::MAX));
         self.names.push(Arc::clone(&text));
         self.by_name.insert(text, name);
         name
+    }
+
+    /// Every stack of a kind with its sums.
+    pub fn of(&self, kind: StackKind) -> impl Iterator<Item = StackEntry<'_>> {
+        let of_kind = self.sums.iter().filter(move |(id, _)| id.kind == kind);
+        of_kind.map(|(id, &sums)| StackEntry {
+            dev: id.dev,
+            label: id.label,
+            who: id.who,
+            kernel: self.part(id.kernel),
+            user: self.part(id.user),
+            sums,
+        })
+    }
+
+    fn part(&self, id: Option<u32>) -> &[Name] {
+        match id {
+            None => &[],
+            Some(LOST) => &[Name::STACK_LOST],
+            Some(id) => match self.frames.get(&id) {
+                Some(frames) => frames,
+                None => &[Name::STACK_MISSING],
+            },
+        }
     }
 
     /// The frames of a stack, leaf first.
@@ -113,35 +164,14 @@ impl StackTable {
         Some(frames.iter().map(|&name| self.text(name)).collect())
     }
 
-    /// Every stack of a kind with its sums, in an order that depends on nothing else.
-    pub fn of(&self, kind: StackKind) -> impl Iterator<Item = StackEntry<'_>> {
-        let of_kind = self.sums.iter().filter(move |(id, _)| id.kind == kind);
-        of_kind.map(|(id, &sums)| StackEntry {
-            dev: id.dev,
-            label: self.text(id.label),
-            who: id.who.map(|(pid, comm, workload)| Thread {
-                pid,
-                comm: self.text(comm),
-                workload,
-            }),
-            kernel: self.part(id.kernel),
-            user: self.part(id.user),
-            sums,
-        })
+    /// Every name's text, by [`Name::place`].
+    pub fn texts(&self) -> impl Iterator<Item = &str> {
+        self.names.iter().map(|text| &**text)
     }
 
-    fn part(&self, id: Option<u32>) -> Vec<&str> {
-        match id {
-            None => Vec::new(),
-            Some(LOST) => vec![STACK_LOST],
-            Some(id) => self.frames(id).unwrap_or_else(|| vec![STACK_MISSING]),
-        }
-    }
-
-    fn text(&self, name: Name) -> &str {
-        usize::try_from(name)
-            .ok()
-            .and_then(|place| self.names.get(place))
-            .map_or("", |text| text)
+    /// A name's text.
+    #[must_use]
+    pub fn text(&self, name: Name) -> &str {
+        self.names.get(name.place()).map_or("", |text| text)
     }
 }

@@ -51,6 +51,7 @@ pub fn header() -> Header {
         },
         command: ["dbench", "-t", "10", "2"].map(str::to_owned).to_vec(),
         scope: Scope {
+            sampling_hz: None,
             devices: vec!["loop0".into()],
             pid: None,
             probe_sets: vec!["log".into(), "flush".into()],

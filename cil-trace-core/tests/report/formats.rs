@@ -1,11 +1,17 @@
 //! What must hold of the formats whatever the report says.
 
 use crate::sample::report;
-use cil_trace_core::flame::{FlameStack, Subject, flamegraph};
+use cil_trace_common::stack::StackKind;
+use cil_trace_core::device::Dev;
+use cil_trace_core::flame::{Script, flamegraph};
+use cil_trace_core::model::Model;
+use cil_trace_core::profile::{Profile, Weight};
 use cil_trace_core::report::format::{Format, RenderError, Rendering, html, text};
 use cil_trace_core::report::schema::{Loss, Report};
 use cil_trace_core::report::sections::{find, section_names};
 use cil_trace_core::report::table::Cell;
+use cil_trace_core::session::Header;
+use cil_trace_core::tick::{Stack, StackRow, StackSums, Tick};
 use serde_json::Value;
 
 fn render(report: &Report, sections: &[&str], format: Format) -> String {
@@ -224,8 +230,28 @@ fn a_process_name_cannot_leave_its_cell() {
 
 #[test]
 fn the_page_holds_the_picture_and_needs_nothing_else() {
-    let stack = FlameStack::flush("sda1", "cil-push", vec!["xlog_cil_push_work".into()], 3);
-    let graph = flamegraph(&[stack], &Subject::flushes(0)).unwrap();
+    let mut model = Model::new(Header::default());
+    model.apply(&Tick {
+        stacks: vec![Stack {
+            id: 1,
+            frames: vec!["xlog_cil_push_work".into()],
+        }],
+        stack_rows: vec![StackRow {
+            kind: StackKind::Flush,
+            label: "cil-push".into(),
+            dev: Dev::new(8, 1),
+            who: None,
+            kernel: Some(1),
+            user: None,
+            sums: StackSums {
+                count: 3,
+                ..StackSums::default()
+            },
+        }],
+        ..Tick::default()
+    });
+    let flushes = Profile::of(&model, StackKind::Flush, Weight::Count).unwrap();
+    let graph = flamegraph(&flushes, Script::Without).unwrap();
     let page = html::page(&report(), Some(&graph.svg));
     assert!(page.contains("xlog_cil_push_work (3 flushes"));
     assert!(!page.contains("<?xml") && !page.contains("<!DOCTYPE svg"));

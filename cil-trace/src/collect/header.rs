@@ -26,6 +26,7 @@ pub fn header(tracing: &Tracing, followed: &Followed, tracer: &Tracer) -> Result
                 _ => names(),
             },
             pid: None,
+            sampling_hz: None,
             probe_sets: tracing
                 .probes
                 .iter()

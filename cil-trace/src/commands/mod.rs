@@ -2,6 +2,7 @@
 
 mod about;
 mod doctor;
+mod export;
 mod facts;
 mod flamegraph;
 mod output;
@@ -21,6 +22,7 @@ pub fn run(invocation: Invocation) -> Result<u8> {
     match invocation {
         Invocation::Record(options) => return record::run(&options),
         Invocation::Report(options) => report::run(&options)?,
+        Invocation::Export(options) => export::run(&options)?,
         Invocation::Flamegraph(options) => flamegraph::run(&options)?,
         Invocation::Doctor(format) => doctor::run(format)?,
         Invocation::Probes(format) => probes::run(format)?,

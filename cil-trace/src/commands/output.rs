@@ -14,12 +14,12 @@ const SQLITE: &[u8] = b"SQLite format 3\0";
 /// # Errors
 ///
 /// It is a recording, or cannot be written; the text names the option to change.
-pub fn write(path: &Path, text: &str, option: &str) -> Result<()> {
+pub fn write(path: &Path, contents: impl AsRef<[u8]>, option: &str) -> Result<()> {
     let shown = path.display();
     if begins_as_sqlite(path) {
         bail!("{shown} is a recording or another database; give another file with {option}");
     }
-    fs::write(path, text)
+    fs::write(path, contents)
         .with_context(|| format!("{shown}: cannot be written; give another file with {option}"))?;
     chown_back(path)
 }

@@ -38,8 +38,8 @@ pub fn run(options: &ReportOptions) -> Result<()> {
     );
     match page {
         Some(path) => {
-            let graph = flamegraph::flushes(&model, true)?;
-            output::write(path, &html::page(&report, Some(&graph.svg)), "--html")
+            let graph = flamegraph::flushes(&model)?;
+            output::write(path, html::page(&report, Some(&graph)), "--html")
         }
         None => {
             let text = rendering.render(&report)?;
@@ -58,6 +58,12 @@ pub fn run(options: &ReportOptions) -> Result<()> {
 pub fn open(path: &Path) -> Result<Model, RecordingError> {
     let recording = Recording::open(path)?;
     let model = recording.model()?;
+    announce(path, &recording, &model);
+    Ok(model)
+}
+
+/// Says what is odd about a recording.
+pub fn announce(path: &Path, recording: &Recording, model: &Model) {
     if let Some(hint) = recording.hint() {
         let _ = writeln!(stderr(), "cil-trace: {hint}");
     }
@@ -70,5 +76,4 @@ pub fn open(path: &Path) -> Result<Model, RecordingError> {
             model.rows_skipped()
         );
     }
-    Ok(model)
 }
