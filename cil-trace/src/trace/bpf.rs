@@ -167,7 +167,10 @@ fn kprobe_link(link: BorrowedFd<'_>) -> Option<KprobeLink> {
         bpf_perf_event_type::BPF_PERF_EVENT_KPROBE as u32,
         bpf_perf_event_type::BPF_PERF_EVENT_KRETPROBE as u32,
     ];
-    kinds.contains(&event.type_).then(|| KprobeLink {
+    if !kinds.contains(&event.type_) {
+        return None;
+    }
+    Some(KprobeLink {
         program: info.prog_id,
         // SAFETY: likewise for this type of event.
         missed: unsafe { event.__bindgen_anon_1.kprobe.missed },
