@@ -18,6 +18,12 @@ named_enum! {
         /// The kernel left a run of a program out, because a task was preempted in the middle of
         /// one on the same CPU. Counted by the kernel, whatever the window and the device.
         Preempted = 6 => "preempted",
+        /// The kernel did not run the program of a kprobe or kretprobe that was hit: another one was
+        /// under way on the CPU, or too many calls of the function were. Counted by the kernel.
+        Missed = 7 => "missed",
+        /// It happened after a filesystem was mounted and before the probes were attached. Counted
+        /// by XFS itself.
+        NotAttached = 8 => "not-attached",
     }
 }
 

@@ -5,6 +5,7 @@
 
 pub mod facts;
 pub mod features;
+pub mod history;
 
 mod kernel;
 mod layout;

@@ -3,6 +3,7 @@
 use crate::device::{Dev, Device};
 use crate::histogram::Histogram;
 use crate::series::Series;
+use crate::session::ProbeOutcome;
 use cil_trace_common::event::EventKind;
 use cil_trace_common::loss::LossCause;
 use cil_trace_common::probe::Probe;
@@ -35,6 +36,9 @@ pub struct Tick {
     pub stack_rows: Vec<StackRow>,
     /// Devices that are new, or of which more is known than before.
     pub devices: Vec<Device>,
+    /// Probes that came out otherwise than was known before, because a module was loaded or
+    /// released.
+    pub probes: Vec<ProbeOutcome>,
 }
 
 /// One push, iclog write, force, flush or fsync.

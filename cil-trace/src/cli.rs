@@ -90,7 +90,7 @@ struct RecordArgs {
     #[arg(short, long, value_name = "PID", conflicts_with_all = ["all", "command"],
           value_parser = clap::value_parser!(u32).range(1..))]
     pid: Option<u32>,
-    /// Record the whole machine; with a command, until that ends
+    /// Record the whole machine, also before any XFS is mounted; with a command, until that ends
     #[arg(short, long)]
     all: bool,
     /// Keep only the filesystem mounted here, and the devices beneath it (may be repeated)
@@ -273,6 +273,7 @@ impl RecordArgs {
             target,
             tracing: Tracing {
                 filters: mounts.chain(devices).collect(),
+                wait_for_xfs: self.all,
                 probes: Set::ALL.iter().copied().filter(chosen).collect(),
                 interval: self.interval,
             },

@@ -4,32 +4,42 @@
 //! What becomes of a tick is decided by whoever takes it.
 
 mod followed;
+mod generation;
 mod header;
+mod reach;
 
 use crate::options::Tracing;
-use crate::system::environment::{Check, EnvironmentFacts, Status};
-use crate::trace::{Options, Reader, RunningKernel, Tracer};
+use crate::system::environment::{Check, EnvironmentFacts, Status, XFS_IS_THERE};
+use crate::trace::Reader;
 use crate::workload;
 use anyhow::{Context as _, Result, bail};
+use cil_trace_common::loss::LossCause;
+use cil_trace_common::probe::Probe;
+use cil_trace_core::probes::history::History;
 use cil_trace_core::session::{Footer, Header, Overhead};
-use cil_trace_core::tick::Tick;
+use cil_trace_core::tick::{Loss, Tick};
 use followed::Followed;
+use generation::Generation;
+use reach::{Presence, Reach};
 use rustix::time::{ClockId, clock_gettime};
 use std::os::fd::OwnedFd;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use tokio::time::{Interval, MissedTickBehavior, interval};
 
 /// How often the ring buffer is emptied; it holds some ten times what comes in between.
 const DRAIN: Duration = Duration::from_millis(100);
 
+/// How long to wait before trying again what failed.
+const RETRY: Duration = Duration::from_secs(1);
+
 /// The kernel side, attached, with its window closed. Everything is gone from the kernel when it
 /// is dropped.
 pub struct Collector {
-    kernel: RunningKernel,
-    tracer: Tracer,
+    generation: Generation,
+    presence: Presence,
     followed: Followed,
+    tracing: Tracing,
     header: Header,
-    interval: Duration,
     /// The kernel keeps the programs' run times as long as this is open; see bpf_enable_stats(2).
     _run_times: Option<OwnedFd>,
 }
@@ -42,27 +52,20 @@ impl Collector {
     /// If this machine cannot be traced, or nothing is there to be followed; the text names the
     /// remedy.
     pub fn load(tracing: &Tracing) -> Result<Self> {
-        let followed = Followed::new(&tracing.filters)?;
-        permitted()?;
-        let kernel = RunningKernel::read()?;
-        let mut tracer = Tracer::load(
-            &kernel,
-            &Options {
-                sets: tracing.probes.clone(),
-                filtered: !tracing.filters.is_empty(),
-                diagnostics: log::log_enabled!(log::Level::Debug),
-                filesystems: followed.filesystems(),
-            },
-        )?;
-        followed.announce(&mut tracer.maps)?;
+        let followed = Followed::new(&tracing.filters, tracing.wait_for_xfs)?;
+        permitted(tracing.wait_for_xfs)?;
+        let mut presence = Presence::new();
+        let mounted = followed.is_xfs_mounted();
+        let reach = presence.wanted(None, mounted, followed.is_on_loop());
+        let generation = Generation::load(tracing, &followed, reach)?;
         let run_times = aya::sys::enable_stats(aya::sys::Stats::RunTime)
             .inspect_err(|error| log::warn!("the programs' cost is not measured: {error}"));
         Ok(Self {
-            header: header::header(tracing, &followed, &tracer)?,
-            kernel,
-            tracer,
+            header: header::header(tracing, &followed, &generation.tracer)?,
+            generation,
+            presence,
             followed,
-            interval: tracing.interval,
+            tracing: tracing.clone(),
             _run_times: run_times.ok(),
         })
     }
@@ -74,7 +77,10 @@ impl Collector {
     /// If /proc cannot be read, or the kernel refuses the update.
     pub fn add_workload(&mut self, root: u32) -> Result<()> {
         for pid in workload::descendants(vec![root.cast_signed()]).context("cannot read /proc")? {
-            self.tracer.maps.add_to_workload(pid.cast_unsigned())?;
+            self.generation
+                .tracer
+                .maps
+                .add_to_workload(pid.cast_unsigned())?;
         }
         Ok(())
     }
@@ -93,13 +99,15 @@ impl Collector {
     pub fn open(mut self) -> Result<Window> {
         let start_ns = now();
         self.followed.read_statistics(start_ns);
-        self.tracer.arm()?;
+        self.generation.tracer.arm()?;
         Ok(Window {
             start_ns,
             reader: Reader::new(start_ns),
-            ticks: timer(self.interval),
+            history: History::new(start_ns, &self.generation.tracer.outcomes),
+            ticks: timer(self.tracing.interval),
             drains: timer(DRAIN),
             due: false,
+            not_before: None,
             collector: self,
         })
     }
@@ -111,10 +119,13 @@ pub struct Window {
     pub start_ns: u64,
     collector: Collector,
     reader: Reader,
+    history: History,
     ticks: Interval,
     drains: Interval,
     /// A tick's time has come, and it has not been read.
     due: bool,
+    /// When to try again what failed: to reach into modules that have come or gone.
+    not_before: Option<Instant>,
 }
 
 impl Window {
@@ -125,11 +136,22 @@ impl Window {
     /// If a map or the mounts cannot be read. It may be called again.
     pub async fn tick(&mut self) -> Result<Tick> {
         loop {
+            if let Some(reach) = self.changed_reach() {
+                match self.succeed(reach) {
+                    Ok(tick) => return Ok(tick),
+                    Err(error) => {
+                        log::warn!("{error:#}; what was attached stays");
+                        self.not_before = Some(Instant::now() + RETRY);
+                    }
+                }
+            }
             if std::mem::take(&mut self.due) {
                 return self.read(now());
             }
             let Collector {
-                tracer, followed, ..
+                generation: Generation { tracer, .. },
+                followed,
+                ..
             } = &mut self.collector;
             tokio::select! {
                 _ = self.ticks.tick() => {
@@ -153,7 +175,7 @@ impl Window {
     ///
     /// If the kernel refuses the update, or a map cannot be read.
     pub fn close(mut self) -> Result<(Tick, Footer)> {
-        self.collector.tracer.disarm()?;
+        self.collector.generation.tracer.disarm()?;
         let window_end_ns = now();
         let tick = self.read(window_end_ns)?;
         let footer = Footer {
@@ -165,10 +187,62 @@ impl Window {
         Ok((tick, footer))
     }
 
+    /// What the kernel side should reach into, if that is not what it does.
+    fn changed_reach(&mut self) -> Option<Reach> {
+        let Collector {
+            generation,
+            presence,
+            followed,
+            ..
+        } = &mut self.collector;
+        let current = generation.reach;
+        let mounted = followed.is_xfs_mounted();
+        let wanted = presence.wanted(Some(current), mounted, followed.is_on_loop());
+        let may = self.not_before.is_none_or(|at| at <= Instant::now());
+        (may && wanted != current).then_some(wanted)
+    }
+
+    /// Replaces the kernel side by one that reaches into other modules: the last tick of the old.
+    ///
+    /// What is under way at that moment is counted, and has no end.
+    fn succeed(&mut self, reach: Reach) -> Result<Tick> {
+        let Collector {
+            generation,
+            followed,
+            tracing,
+            ..
+        } = &mut self.collector;
+        let mut next = Generation::load(tracing, followed, reach)?;
+        next.tracer.succeed(&generation.tracer)?;
+        let missed = if reach.xfs && !generation.reach.xfs {
+            followed.since_mounted()
+        } else {
+            (0, 0)
+        };
+        generation.tracer.disarm()?;
+        next.tracer.arm()?;
+        let now = now();
+        let tick = self.read(now);
+        self.due = false;
+        self.reader.begin_anew();
+        self.collector.generation = next;
+        let outcomes = &self.collector.generation.tracer.outcomes;
+        let probes = self.history.change(now, outcomes);
+        let losses = [(Probe::Forces, missed.0), (Probe::Iclogs, missed.1)];
+        let losses = losses.into_iter().filter(|(_, count)| *count != 0);
+        let mut tick = tick?;
+        tick.probes = probes;
+        tick.losses.extend(losses.map(|(probe, count)| Loss {
+            probe,
+            cause: LossCause::NotAttached,
+            count,
+        }));
+        Ok(tick)
+    }
+
     fn read(&mut self, now: u64) -> Result<Tick> {
         let Collector {
-            kernel,
-            tracer,
+            generation: Generation { kernel, tracer, .. },
             followed,
             ..
         } = &mut self.collector;
@@ -179,7 +253,7 @@ impl Window {
     }
 
     fn overhead(&self, window_ns: u64) -> Overhead {
-        let per_program = self.collector.tracer.costs();
+        let per_program = self.collector.generation.tracer.costs();
         let bpf_run_ns = per_program.iter().map(|program| program.run_ns).sum();
         let cpus = self.collector.header.machine.cpus.max(1);
         let available = window_ns as f64 * f64::from(cpus);
@@ -212,8 +286,9 @@ fn timer(every: Duration) -> Interval {
     timer
 }
 
-/// Refuses, with every remedy at once, what `doctor` calls missing.
-fn permitted() -> Result<()> {
+/// Refuses, with every remedy at once, what `doctor` calls missing; not that no XFS is there if one
+/// is waited for.
+fn permitted(wait_for_xfs: bool) -> Result<()> {
     let facts = EnvironmentFacts::read();
     if !facts.initial_pid_namespace {
         log::warn!(
@@ -226,6 +301,7 @@ fn permitted() -> Result<()> {
     let missing: Vec<_> = checks
         .iter()
         .filter(|check| check.status == Status::Missing)
+        .filter(|check| !(wait_for_xfs && XFS_IS_THERE.contains(&check.name)))
         .map(
             |Check {
                  name,

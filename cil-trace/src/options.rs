@@ -59,6 +59,8 @@ pub struct RecordOptions {
 pub struct Tracing {
     /// The filesystems to keep; empty for every mounted XFS.
     pub filters: Vec<Filter>,
+    /// Begin also while no XFS is mounted, and wait for one.
+    pub wait_for_xfs: bool,
     /// Each once, in the order of [`Set::ALL`].
     pub probes: Vec<Set>,
     /// Distance of the ticks; never zero.

@@ -56,6 +56,7 @@ fn record_has_defaults() {
             }),
             tracing: Tracing {
                 filters: vec![],
+                wait_for_xfs: false,
                 probes: vec![Set::Log, Set::Flush],
                 interval: Duration::from_secs(1),
             },
@@ -93,6 +94,7 @@ fn record_takes_every_option() {
                     Filter::Device("loop2".to_owned()),
                     Filter::Device("sda1".to_owned()),
                 ],
+                wait_for_xfs: false,
                 probes: vec![Set::Flush],
                 interval: Duration::from_millis(250),
             },
@@ -103,6 +105,8 @@ fn record_takes_every_option() {
     );
     assert_eq!(record("-p 12").target, Target::Process(12));
     assert_eq!(record("-a").target, Target::Everything);
+    assert!(record("-a").tracing.wait_for_xfs);
+    assert!(!record("--duration 1s").tracing.wait_for_xfs);
     assert_eq!(record("--duration 1s").target, Target::Everything);
     assert_eq!(
         record("-a --probes flush,log").tracing.probes,

@@ -98,6 +98,17 @@ impl Model {
                 .iter()
                 .map(|device| (device.dev, device.clone())),
         );
+        for change in &tick.probes {
+            match self
+                .header
+                .probes
+                .iter_mut()
+                .find(|row| row.probe == change.probe)
+            {
+                Some(row) => row.clone_from(change),
+                None => self.header.probes.push(change.clone()),
+            }
+        }
         for &(series, count) in &tick.counters {
             add(&mut self.counters, series, count);
             if self.is_uppermost(&series)

@@ -116,8 +116,8 @@ fn open(way: &'static Way, kernel: &dyn Kernel) -> Result<OpenWay, String> {
 pub fn site(program: &Program, way: &Way, kernel: &dyn Kernel) -> Result<Place, String> {
     let Program { attach, target, .. } = *program;
     let absent = |what: &str| {
-        if of_xfs(target) && !kernel.has_event(ALWAYS_IN_XFS) {
-            "XFS is not loaded".to_owned()
+        if of_xfs(target) && !has_xfs(kernel) {
+            NO_XFS.to_owned()
         } else {
             format!("no {what}")
         }
@@ -147,11 +147,18 @@ pub fn site(program: &Program, way: &Way, kernel: &dyn Kernel) -> Result<Place, 
     }
 }
 
-/// An XFS tracepoint that every kernel has.
-const ALWAYS_IN_XFS: &str = "xfs_log_force";
+/// Also while XFS is let go because none is mounted.
+const NO_XFS: &str = "XFS is not loaded, or none is mounted";
 
-fn of_xfs(target: &str) -> bool {
-    target.starts_with("xfs_") || target.starts_with("xlog_")
+fn of_xfs(name: &str) -> bool {
+    ["xfs_", "xlog_", "xlog."]
+        .iter()
+        .any(|start| name.starts_with(start))
+}
+
+/// By a tracepoint that every XFS has.
+fn has_xfs(kernel: &dyn Kernel) -> bool {
+    kernel.has_event("xfs_log_force")
 }
 
 /// Clones serve a way that does not read their arguments.
@@ -235,6 +242,9 @@ fn unknown_layout(row: &Row, kernel: &dyn Kernel) -> Option<String> {
         .iter()
         .find(|offset| offset.global == missing)
         .map_or_else(|| missing.to_owned(), |offset| offset.source.to_string());
+    if of_xfs(&what) && !has_xfs(kernel) {
+        return Some(NO_XFS.to_owned());
+    }
     Some(format!(
         "no BTF describes {what}: its module is not loaded, or the kernel was built without \
          CONFIG_DEBUG_INFO_BTF_MODULES (5.11 and later can have it)"

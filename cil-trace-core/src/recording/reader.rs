@@ -140,6 +140,7 @@ impl Recording {
                 stacks: self.rows(index, skipped)?,
                 stack_rows: self.stack_rows(index, skipped)?,
                 devices: self.rows(index, skipped)?,
+                probes: self.rows(index, skipped)?,
             });
         }
         Ok(())

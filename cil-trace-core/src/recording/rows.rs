@@ -4,6 +4,7 @@ use super::names::Names;
 use crate::device::{Dev, Device};
 use crate::histogram::Histogram;
 use crate::series::Series;
+use crate::session::{Outcome, ProbeOutcome};
 use crate::tick::{Loss, ProcessRow, SampledEvent, Stack, StackRow, StackSums, Who};
 use cil_trace_common::cause::{Cause, FsyncKind};
 use cil_trace_common::event::EventKind;
@@ -515,6 +516,29 @@ impl Row for FlushStack {
                 ..StackSums::default()
             },
         }))
+    }
+}
+
+impl Row for ProbeOutcome {
+    const TABLE: &'static str = "probe_changes";
+    const COLUMNS: &'static [&'static str] = &["probe", "outcome", "how", "reason"];
+
+    fn encode(&self, _: &Names) -> Vec<Value> {
+        vec![
+            text(&self.probe),
+            text(self.outcome.name()),
+            text(&self.how),
+            text(&self.reason),
+        ]
+    }
+
+    fn decode(cells: &mut Cells<'_>) -> Option<Self> {
+        Some(Self {
+            probe: cells.get()?,
+            outcome: cells.variant(Outcome::from_name)?,
+            how: cells.get()?,
+            reason: cells.get()?,
+        })
     }
 }
 

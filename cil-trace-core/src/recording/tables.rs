@@ -14,6 +14,9 @@ CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
 CREATE TABLE probes (probe TEXT PRIMARY KEY, outcome TEXT NOT NULL, how TEXT NOT NULL, reason TEXT NOT NULL);
 
 CREATE TABLE ticks (tick INTEGER PRIMARY KEY, start_ns INTEGER NOT NULL, end_ns INTEGER NOT NULL);
+CREATE TABLE probe_changes (
+    tick INTEGER NOT NULL, probe TEXT NOT NULL, outcome TEXT NOT NULL, how TEXT NOT NULL,
+    reason TEXT NOT NULL);
 CREATE TABLE devices (
     tick INTEGER, device TEXT NOT NULL, major INTEGER NOT NULL, minor INTEGER NOT NULL,
     partition_of TEXT, filesystem TEXT, mountpoint TEXT, write_cache TEXT, fua INTEGER,
@@ -48,6 +51,7 @@ CREATE TABLE xfs_stats (
     device TEXT PRIMARY KEY, start_text TEXT NOT NULL, end_text TEXT NOT NULL,
     end_ns INTEGER NOT NULL);
 
+CREATE INDEX probe_changes_by_tick ON probe_changes (tick);
 CREATE INDEX devices_by_tick ON devices (tick);
 CREATE INDEX counters_by_tick ON counters (tick);
 CREATE INDEX histograms_by_tick ON histograms (tick);
@@ -62,6 +66,11 @@ CREATE INDEX stack_sums_by_tick ON stack_sums (tick);
 CREATE VIEW v_session AS
     SELECT meta.key || substr(tree.fullkey, 2) AS field, tree.atom AS value
     FROM meta, json_tree(meta.value) AS tree WHERE tree.atom IS NOT NULL;
+CREATE VIEW v_probes AS
+    SELECT probe, outcome, how, reason FROM probes
+    WHERE probe NOT IN (SELECT probe FROM probe_changes)
+    UNION ALL SELECT probe, outcome, how, reason FROM probe_changes
+    WHERE rowid IN (SELECT max(rowid) FROM probe_changes GROUP BY probe);
 CREATE VIEW v_devices AS
     SELECT * FROM devices WHERE rowid IN (SELECT max(rowid) FROM devices GROUP BY major, minor);
 CREATE VIEW v_processes AS

@@ -154,6 +154,7 @@ fn write_tick(connection: &mut Connection, tick: &Tick, names: &Names) -> rusqli
         .prepare_cached("INSERT INTO ticks (tick, start_ns, end_ns) VALUES (?, ?, ?)")?
         .execute([tick.index, tick.start_ns, tick.end_ns].map(|value| value as i64))?;
     rows::write(&transaction, index, &tick.devices, names)?;
+    rows::write(&transaction, index, &tick.probes, names)?;
     rows::write(&transaction, index, &tick.counters, names)?;
     rows::write(&transaction, index, &tick.histograms, names)?;
     rows::write(&transaction, index, &tick.events, names)?;

@@ -146,7 +146,9 @@ fn loss(model: &Model) -> Loss {
             | LossCause::MapFull
             | LossCause::MapBusy
             | LossCause::ReadFailed
-            | LossCause::Preempted => &mut loss.total,
+            | LossCause::Preempted
+            | LossCause::Missed
+            | LossCause::NotAttached => &mut loss.total,
             LossCause::Unpaired => &mut loss.unpaired,
             LossCause::StackLost => &mut loss.stacks_lost,
         };

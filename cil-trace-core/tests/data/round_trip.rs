@@ -14,7 +14,7 @@ use cil_trace_core::model::Model;
 use cil_trace_core::recording::{Recording, Writer};
 use cil_trace_core::report::schema::Report;
 use cil_trace_core::series::Series;
-use cil_trace_core::session::{Footer, Header};
+use cil_trace_core::session::{Footer, Header, Outcome, ProbeOutcome};
 use cil_trace_core::tick::{Loss, ProcessRow, SampledEvent, Stack, StackRow, StackSums, Tick, Who};
 use proptest::collection::{btree_map, vec};
 use proptest::option;
@@ -184,6 +184,17 @@ fn stack_row() -> impl Strategy<Value = StackRow> {
     )
 }
 
+fn outcome() -> impl Strategy<Value = ProbeOutcome> {
+    (text(), select(Outcome::ALL.as_slice()), text(), text()).prop_map(
+        |(probe, outcome, how, reason)| ProbeOutcome {
+            probe,
+            outcome,
+            how,
+            reason,
+        },
+    )
+}
+
 fn tick() -> impl Strategy<Value = Tick> {
     let sums = (
         vec((series(), any::<u64>()), 0..8),
@@ -197,6 +208,7 @@ fn tick() -> impl Strategy<Value = Tick> {
         vec(stack(), 0..3),
         vec(stack_row(), 0..3),
         vec(device(), 0..4),
+        vec(outcome(), 0..3),
     );
     (any::<[u64; 2]>(), sums, rest).prop_map(|([start_ns, end_ns], sums, rest)| Tick {
         index: 0,
@@ -211,6 +223,7 @@ fn tick() -> impl Strategy<Value = Tick> {
         stacks: rest.2,
         stack_rows: rest.3,
         devices: rest.4,
+        probes: rest.5,
     })
 }
 

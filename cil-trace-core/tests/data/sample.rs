@@ -302,6 +302,7 @@ fn first() -> Tick {
             },
         }],
         devices: vec![],
+        probes: vec![],
     }
 }
 
@@ -362,6 +363,12 @@ fn second() -> Tick {
             },
         }],
         devices: vec![disk(VDB, "vdb")],
+        probes: vec![ProbeOutcome {
+            probe: Probe::Ail.name().into(),
+            outcome: Outcome::Attached,
+            how: "raw_tracepoint xfs_ail_push".into(),
+            reason: "not measured in the first 1.0 s: XFS is not loaded".into(),
+        }],
     }
 }
 

@@ -26,12 +26,13 @@ pub struct Followed {
 }
 
 impl Followed {
-    /// What is wanted, as it is mounted now. Needs tokio's I/O driver.
+    /// What is wanted, as it is mounted now; with `wait` that may be nothing yet. Needs tokio's I/O
+    /// driver.
     ///
     /// # Errors
     ///
     /// If nothing is there to be followed, or not what was asked for.
-    pub fn new(filters: &[Wanted]) -> Result<Self> {
+    pub fn new(filters: &[Wanted], wait: bool) -> Result<Self> {
         // Before the mounts are read, so that no change falls in between.
         let mounts = MountWatch::new().context("cannot watch /proc/self/mountinfo")?;
         let mut filter = Filter::default();
@@ -41,7 +42,12 @@ impl Followed {
                 Wanted::Device(name) => filter.devices.push(name.clone()),
             }
         }
-        let topology = Topology::read()?.select(&filter)?;
+        let mut topology = Topology::read()?;
+        if wait && filters.is_empty() && topology.filesystems.is_empty() {
+            log::warn!("no XFS is mounted; waiting for one");
+        } else {
+            topology = topology.select(&filter)?;
+        }
         for note in &topology.notes {
             log::info!("{note}");
         }
@@ -87,6 +93,33 @@ impl Followed {
             .changed()
             .await
             .context("cannot watch /proc/self/mountinfo")
+    }
+
+    /// Whether an XFS is mounted anywhere, followed or not.
+    #[must_use]
+    pub fn is_xfs_mounted(&self) -> bool {
+        !xfs_names().is_empty()
+    }
+
+    /// Whether anything that is followed lies on a loop device.
+    #[must_use]
+    pub fn is_on_loop(&self) -> bool {
+        let mut devices = self.topology.devices.iter();
+        devices.any(|device| device.name.starts_with("loop"))
+    }
+
+    /// Forces and iclog writes of the filesystems that are followed, since they were mounted, by
+    /// XFS's own count.
+    #[must_use]
+    pub fn since_mounted(&self) -> (u64, u64) {
+        let each = self.topology.filesystems.iter().filter_map(|filesystem| {
+            let text = read_stats(&filesystem.name)?;
+            Some((
+                xfs_stats::log_forces("", &text)?,
+                xfs_stats::log_writes("", &text)?,
+            ))
+        });
+        each.fold((0, 0), |sum, one| (sum.0 + one.0, sum.1 + one.1))
     }
 
     /// How many filesystems are followed.

@@ -52,10 +52,18 @@ impl KernelBtf {
     /// If the kernel has none or it cannot be parsed; the text says what is needed. A module's that
     /// cannot be parsed is left out and noted.
     pub fn open() -> Result<Self> {
-        Self::open_in(Path::new(DIRECTORY))
+        Self::open_without(None)
     }
 
-    fn open_in(directory: &Path) -> Result<Self> {
+    /// The same as if `module` were not loaded.
+    ///
+    /// # Errors
+    /// Likewise.
+    pub fn open_without(module: Option<&str>) -> Result<Self> {
+        Self::open_in(Path::new(DIRECTORY), module)
+    }
+
+    fn open_in(directory: &Path, without: Option<&str>) -> Result<Self> {
         let vmlinux = directory.join("vmlinux");
         if !vmlinux.exists() {
             return Err(anyhow!(
@@ -78,7 +86,7 @@ impl KernelBtf {
         let mut notes = Vec::new();
         for module in MODULES {
             let path = directory.join(module);
-            if !path.exists() {
+            if without == Some(module) || !path.exists() {
                 continue;
             }
             if let Err(error) = all.add_split_btf_from_file(&path) {

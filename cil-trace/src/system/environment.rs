@@ -8,7 +8,8 @@ mod facts;
 #[cfg(test)]
 mod tests;
 
-pub use facts::{Cgroup, EnvironmentFacts, XfsSupport};
+pub use checks::XFS_IS_THERE;
+pub use facts::{Cgroup, EnvironmentFacts, XfsSupport, is_loaded, xfs_support};
 
 use serde::Serialize;
 

@@ -88,6 +88,15 @@ impl Kallsyms {
         table
     }
 
+    /// Leaves out a module's symbols, as if it were not loaded.
+    pub fn leave_out(&mut self, module: &str) {
+        let Some(index) = self.modules.iter().position(|name| name == module) else {
+            return;
+        };
+        self.symbols
+            .retain(|symbol| usize::from(symbol.module) != index);
+    }
+
     fn push(&mut self, address: u64, name: &str, module: &str) {
         // Lines of a module follow each other, so the last one is nearly always the right one.
         let module = match self.modules.iter().rposition(|known| known == module) {

@@ -40,9 +40,17 @@ pub struct Usage {
     /// Runs left out because another run was under way on the CPU; kernels before 5.12 do not
     /// count them.
     pub left_out: u64,
+    /// Its number in the kernel.
+    pub id: u32,
 }
 
 impl Attached {
+    /// Whether it may have a kprobe's or kretprobe's link.
+    #[must_use]
+    pub fn is_kprobe(&self) -> bool {
+        matches!(self.program.attach, Attach::Kprobe | Attach::Kretprobe)
+    }
+
     /// What the kernel says of it.
     #[must_use]
     pub fn usage(&self) -> Usage {
@@ -52,17 +60,19 @@ impl Attached {
 }
 
 fn usage(fdinfo: &str) -> Usage {
-    let mut usage = Usage::default();
-    for (name, value) in fdinfo.lines().filter_map(|line| line.split_once(':')) {
-        let field = match name {
-            "run_time_ns" => &mut usage.run_ns,
-            "run_cnt" => &mut usage.runs,
-            "recursion_misses" => &mut usage.left_out,
-            _ => continue,
-        };
-        *field = value.trim().parse().unwrap_or(0);
+    let field = |name: &str| {
+        let mut lines = fdinfo.lines().filter_map(|line| line.split_once(':'));
+        let (_, value) = lines.find(|(known, _)| *known == name)?;
+        value.trim().parse().ok()
+    };
+    Usage {
+        run_ns: field("run_time_ns").unwrap_or(0),
+        runs: field("run_cnt").unwrap_or(0),
+        left_out: field("recursion_misses").unwrap_or(0),
+        id: field("prog_id")
+            .and_then(|id: u64| id.try_into().ok())
+            .unwrap_or(0),
     }
-    usage
 }
 
 impl<'a> Attacher<'a> {
@@ -268,12 +278,13 @@ mod tests {
 
     #[test]
     fn usage_is_read_by_name() {
-        let fdinfo = "pos:\t0\nflags:\t02000002\nprog_type:\t26\nrun_time_ns:\t1234\nrun_cnt:\t5\n\
+        let fdinfo = "pos:\t0\nflags:\t02000002\nprog_type:\t26\nprog_id:\t70\nrun_time_ns:\t1234\nrun_cnt:\t5\n\
                       recursion_misses:\t6\nverified_insns:\t2\n";
         let expected = Usage {
             run_ns: 1234,
             runs: 5,
             left_out: 6,
+            id: 70,
         };
         assert_eq!(usage(fdinfo), expected);
         // 5.10 has no misses.

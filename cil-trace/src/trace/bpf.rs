@@ -1,8 +1,11 @@
-//! The calls of bpf(2) that aya does not make for programs on what modules' BTF describes.
+//! The calls of bpf(2) that aya does not make : programs on what modules' BTF describes, and what links
+//! have missed.
 
 use aya_obj::generated::{
-    bpf_attach_type, bpf_attr, bpf_btf_info, bpf_cmd, bpf_insn, bpf_prog_type,
+    bpf_attach_type, bpf_attr, bpf_btf_info, bpf_cmd, bpf_insn, bpf_link_info, bpf_link_type,
+    bpf_perf_event_type, bpf_prog_type,
 };
+use procfs::process::FDTarget;
 use std::ffi::{CStr, CString};
 use std::io;
 use std::mem::{self, zeroed};
@@ -136,6 +139,62 @@ fn is_of_module(btf: BorrowedFd<'_>, module: &str) -> io::Result<bool> {
     unsafe { info_of(btf, &mut info) }?;
     let wanted = CString::new(module)?;
     Ok(info.kernel_btf != 0 && name.starts_with(wanted.as_bytes_with_nul()))
+}
+
+/// What a link tells of the kprobe or kretprobe behind it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct KprobeLink {
+    /// Number of its program.
+    pub program: u32,
+    /// Hits at which the program did not run, since it was attached.
+    pub missed: u64,
+}
+
+/// What is behind a file descriptor; `None` if it is no kprobe's link, or this kernel does not tell.
+///
+/// Kernels before 5.15 have no such links, those before 6.6 say nothing of them, and 6.6 says 0.
+fn kprobe_link(link: BorrowedFd<'_>) -> Option<KprobeLink> {
+    // SAFETY: a structure of integers, for which all zero is a value.
+    let mut info: bpf_link_info = unsafe { zeroed() };
+    // SAFETY: no member points anywhere.
+    unsafe { info_of(link, &mut info) }.ok()?;
+    if info.type_ != bpf_link_type::BPF_LINK_TYPE_PERF_EVENT as u32 {
+        return None;
+    }
+    // SAFETY: the member of the union for this type of link.
+    let event = unsafe { info.__bindgen_anon_1.perf_event };
+    let kinds = [
+        bpf_perf_event_type::BPF_PERF_EVENT_KPROBE as u32,
+        bpf_perf_event_type::BPF_PERF_EVENT_KRETPROBE as u32,
+    ];
+    if !kinds.contains(&event.type_) {
+        return None;
+    }
+    Some(KprobeLink {
+        program: info.prog_id,
+        // SAFETY: likewise for this type of event.
+        missed: unsafe { event.__bindgen_anon_1.kprobe.missed },
+    })
+}
+
+/// What the kernel says of every kprobe and kretprobe that this process has attached.
+///
+/// By the process's own table of files, as aya gives its links' to nobody.
+pub fn kprobe_links() -> Vec<KprobeLink> {
+    let Ok(own) = procfs::process::Process::myself().and_then(|own| own.fd()) else {
+        return Vec::new();
+    };
+    own.filter_map(Result::ok)
+        .filter(|file| is_bpf_link(&file.target))
+        .filter_map(|file| {
+            // SAFETY: as long as it is looked at here it is open, or the call says that it is not.
+            kprobe_link(unsafe { BorrowedFd::borrow_raw(file.fd) })
+        })
+        .collect()
+}
+
+fn is_bpf_link(target: &FDTarget) -> bool {
+    matches!(target, FDTarget::AnonInode(name) if name.starts_with("bpf_link") || name.starts_with("bpf-link"))
 }
 
 /// Fills `info`.

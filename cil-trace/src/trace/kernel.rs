@@ -39,15 +39,27 @@ impl RunningKernel {
     ///
     /// If either cannot be read; the text names the remedy.
     pub fn read() -> Result<Self> {
+        Self::read_without(None)
+    }
+
+    /// The same as if `module` were not loaded: nothing then holds it.
+    ///
+    /// # Errors
+    ///
+    /// Likewise.
+    pub fn read_without(module: Option<&str>) -> Result<Self> {
         std::thread::scope(|scope| {
             let types = scope.spawn(|| -> Result<_> {
-                let btf = KernelBtf::open()?;
+                let btf = KernelBtf::open_without(module)?;
                 let offsets = btf.offsets();
                 let loader_btf =
                     Btf::from_sys_fs().context("cannot parse /sys/kernel/btf/vmlinux")?;
                 Ok((btf, offsets, loader_btf))
             });
-            let symbols = Kallsyms::read()?;
+            let mut symbols = Kallsyms::read()?;
+            if let Some(module) = module {
+                symbols.leave_out(module);
+            }
             let functions = symbols.gather(&names());
             let (btf, offsets, loader_btf) = types
                 .join()

@@ -1,15 +1,18 @@
 //! Brings the eBPF object into the kernel: offsets, maps, and the programs of the probe table.
 
-use super::attach::{Attached, Attacher};
+use super::attach::{Attached, Attacher, Usage};
+use super::bpf;
 use super::kernel::RunningKernel;
 use super::maps::Maps;
 use anyhow::{Result, bail};
 use aya::{Ebpf, EbpfLoader, include_bytes_aligned};
 use cil_trace_common::function::Group;
+use cil_trace_common::loss::LossCause;
 use cil_trace_common::probe::Probe;
 use cil_trace_common::scope::State;
-use cil_trace_core::probes::{PROBES, Set, outcomes};
+use cil_trace_core::probes::{PROBES, Program, Row, Set, outcomes};
 use cil_trace_core::session::{Outcome, ProbeOutcome, ProgramCost};
+use std::collections::BTreeMap;
 
 static OBJECT: &[u8] = include_bytes_aligned!(concat!(env!("OUT_DIR"), "/cil-trace-ebpf"));
 
@@ -43,6 +46,8 @@ pub struct Tracer {
     /// How each probe of the wanted sets came out.
     pub outcomes: Vec<ProbeOutcome>,
     state: State,
+    /// What programs have cost that were there before.
+    spent: BTreeMap<&'static str, Usage>,
 }
 
 impl Tracer {
@@ -85,6 +90,7 @@ impl Tracer {
             maps,
             outcomes,
             state,
+            spent: BTreeMap::new(),
         })
     }
 
@@ -108,34 +114,81 @@ impl Tracer {
         self.maps.set_state(&self.state)
     }
 
-    /// Nanoseconds and runs of every attached program, as far as the kernel keeps them.
-    #[must_use]
-    pub fn costs(&self) -> Vec<ProgramCost> {
-        self.attached
-            .iter()
-            .map(|attached| {
-                let usage = attached.usage();
-                ProgramCost {
-                    program: attached.program.name.to_owned(),
-                    run_ns: usage.run_ns,
-                    runs: usage.runs,
-                }
-            })
-            .collect()
+    /// Takes the place of an earlier tracer, of which nothing counts any more: its costs go on, and
+    /// so does the workload.
+    ///
+    /// # Errors
+    ///
+    /// If the workload's map cannot be read or written.
+    pub fn succeed(&mut self, earlier: &Self) -> Result<()> {
+        self.spent = earlier.usage();
+        // Whoever is forked meanwhile is found by the second look, or by the programs.
+        for _ in 0..2 {
+            for pid in earlier.maps.workload()? {
+                self.maps.add_to_workload(pid)?;
+            }
+        }
+        Ok(())
     }
 
-    /// Runs that the kernel has left out so far, each with the first probe that its program serves.
-    pub fn runs_left_out(&self) -> impl Iterator<Item = (Probe, u64)> + '_ {
-        self.attached.iter().filter_map(|attached| {
-            let row = PROBES.iter().find(|row| {
-                let programs = row.ways.iter().flat_map(|way| way.programs);
-                programs
-                    .into_iter()
-                    .any(|program| program.name == attached.program.name)
-            })?;
-            Some((row.probe, attached.usage().left_out))
-        })
+    fn usage(&self) -> BTreeMap<&'static str, Usage> {
+        let mut all = self.spent.clone();
+        for attached in &self.attached {
+            let sum = all.entry(attached.program.name).or_default();
+            let usage = attached.usage();
+            sum.run_ns += usage.run_ns;
+            sum.runs += usage.runs;
+        }
+        all
     }
+
+    /// Nanoseconds and runs of every program that is or was attached, as far as the kernel keeps
+    /// them.
+    #[must_use]
+    pub fn costs(&self) -> Vec<ProgramCost> {
+        let each = self.usage().into_iter();
+        each.map(|(program, usage)| ProgramCost {
+            program: program.to_owned(),
+            run_ns: usage.run_ns,
+            runs: usage.runs,
+        })
+        .collect()
+    }
+
+    /// What the kernel says was lost so far, each with the first probe that the program serves.
+    #[must_use]
+    pub fn losses_by_kernel(&self) -> BTreeMap<(Probe, LossCause), u64> {
+        let links = if self.attached.iter().any(Attached::is_kprobe) {
+            bpf::kprobe_links()
+        } else {
+            Vec::new()
+        };
+        let mut losses = BTreeMap::new();
+        for attached in &self.attached {
+            let Some(probe) = served(attached.program) else {
+                continue;
+            };
+            let usage = attached.usage();
+            let links = links.iter().filter(|link| link.program == usage.id);
+            let missed = links.map(|link| link.missed).sum();
+            for (cause, count) in [
+                (LossCause::Preempted, usage.left_out),
+                (LossCause::Missed, missed),
+            ] {
+                *losses.entry((probe, cause)).or_insert(0) += count;
+            }
+        }
+        losses
+    }
+}
+
+/// The first probe that a program serves.
+fn served(program: &Program) -> Option<Probe> {
+    let serves = |row: &&Row| {
+        let programs = row.ways.iter().flat_map(|way| way.programs);
+        programs.into_iter().any(|one| one.name == program.name)
+    };
+    PROBES.iter().find(serves).map(|row| row.probe)
 }
 
 /// The state map's value before the window opens.

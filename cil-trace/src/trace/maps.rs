@@ -113,6 +113,17 @@ impl Maps {
             .context("cannot write the device map")
     }
 
+    /// The processes of the workload.
+    ///
+    /// # Errors
+    ///
+    /// If the map cannot be read.
+    pub fn workload(&self) -> Result<Vec<u32>> {
+        let pids = self.workload.keys();
+        pids.collect::<Result<_, _>>()
+            .context("cannot read the workload map")
+    }
+
     /// Counts a process to the workload, with all that descends from it from now on.
     ///
     /// # Errors

@@ -18,21 +18,27 @@ use cil_trace_core::histogram::Histogram;
 use cil_trace_core::sample::Sampler;
 use cil_trace_core::series::Series;
 use cil_trace_core::tick::{Loss, ProcessRow, Stack, StackRow, StackSums, Tick};
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{HashMap, HashSet};
 
 /// Reads ticks, one after another.
 pub struct Reader {
-    counters: HashMap<Key, u64>,
-    hists: HashMap<Key, Hist>,
-    processes: HashMap<u32, Process>,
+    before: Before,
     ended: HashMap<u32, Process>,
-    losses: HashMap<u32, u64>,
-    left_out: HashMap<Probe, u64>,
     stacks: HashSet<u32>,
-    flush_stacks: HashMap<Key, u64>,
     sampler: Sampler,
     next: u64,
     start_ns: u64,
+}
+
+/// What a tracer's maps held at the last reading.
+#[derive(Default)]
+struct Before {
+    counters: HashMap<Key, u64>,
+    hists: HashMap<Key, Hist>,
+    processes: HashMap<u32, Process>,
+    losses: HashMap<u32, u64>,
+    by_kernel: HashMap<(Probe, LossCause), u64>,
+    flush_stacks: HashMap<Key, u64>,
 }
 
 impl Reader {
@@ -40,19 +46,30 @@ impl Reader {
     #[must_use]
     pub fn new(start_ns: u64) -> Self {
         Self {
-            counters: HashMap::new(),
-            hists: HashMap::new(),
-            processes: HashMap::new(),
+            before: Before::default(),
             ended: HashMap::new(),
-            losses: HashMap::new(),
-            left_out: HashMap::new(),
             stacks: HashSet::new(),
-            flush_stacks: HashMap::new(),
             // What the uniform sample draws must not follow a pattern of the workload, no more.
             sampler: Sampler::new(start_ns),
             next: 0,
             start_ns,
         }
+    }
+
+    /// The next tick is of another tracer, whose maps are empty.
+    pub fn begin_anew(&mut self) {
+        let last = std::mem::take(&mut self.before);
+        for (pid, process) in last.processes {
+            self.keep(pid, &process);
+        }
+    }
+
+    /// What a process did, that is no longer in the map.
+    fn keep(&mut self, pid: u32, last: &Process) {
+        let kept = self.ended.entry(pid).or_default();
+        kept.forces += last.forces;
+        kept.flushes_requested += last.flushes_requested;
+        kept.log_wait_ns += last.log_wait_ns;
     }
 
     /// Takes what is in the ring buffer. Called more often than [`Reader::tick`], so that the
@@ -73,7 +90,7 @@ impl Reader {
     ///
     /// If a map cannot be read.
     pub fn tick(&mut self, tracer: &mut Tracer, symbols: &Kallsyms, end_ns: u64) -> Result<Tick> {
-        let left_out = self.left_out(tracer);
+        let by_kernel = self.losses_by_kernel(tracer);
         let maps = &mut tracer.maps;
         self.drain(maps);
         let (events, events_seen) = self.sampler.take();
@@ -86,10 +103,11 @@ impl Reader {
             events,
             events_seen,
             processes: self.processes(maps)?,
-            losses: [self.losses(maps)?, left_out].concat(),
+            losses: [self.losses(maps)?, by_kernel].concat(),
             stack_rows: self.flush_stacks(maps)?,
             stacks: self.stacks(maps, symbols)?,
             devices: Vec::new(),
+            probes: Vec::new(),
         };
         self.next += 1;
         self.start_ns = end_ns;
@@ -101,7 +119,7 @@ impl Reader {
         for entry in maps.counters.iter() {
             let (key, values) = entry.context("cannot read the counters")?;
             let now = sum(&values);
-            let before = self.counters.insert(key, now).unwrap_or(0);
+            let before = self.before.counters.insert(key, now).unwrap_or(0);
             // A key that this build does not know cannot come from its own object.
             if now != before
                 && let Some(series) = Series::decode(&key)
@@ -121,7 +139,7 @@ impl Reader {
             for value in values.iter() {
                 merge(&mut now, value);
             }
-            let before = self.hists.insert(key, now).unwrap_or(Hist::EMPTY);
+            let before = self.before.hists.insert(key, now).unwrap_or(Hist::EMPTY);
             if now.count != before.count
                 && let Some(series) = Series::decode(&key)
             {
@@ -140,7 +158,7 @@ impl Reader {
         for entry in maps.processes.iter() {
             let (pid, now) = entry.context("cannot read the processes")?;
             let earlier = self.ended.get(&pid).copied().unwrap_or_default();
-            if self.processes.insert(pid, now) != Some(now) {
+            if self.before.processes.insert(pid, now) != Some(now) {
                 changed.push(ProcessRow {
                     pid,
                     comm: decode::text(&now.comm),
@@ -158,11 +176,8 @@ impl Reader {
             maps.processes
                 .remove(&pid)
                 .context("cannot take out a process that has ended")?;
-            if let Some(last) = self.processes.remove(&pid) {
-                let kept = self.ended.entry(pid).or_default();
-                kept.forces += last.forces;
-                kept.flushes_requested += last.flushes_requested;
-                kept.log_wait_ns += last.log_wait_ns;
+            if let Some(last) = self.before.processes.remove(&pid) {
+                self.keep(pid, &last);
             }
         }
         changed.sort_by_key(|row| row.pid);
@@ -179,7 +194,7 @@ impl Reader {
                     .get(&index, 0)
                     .context("cannot read the losses")?;
                 let now = sum(&values);
-                let before = self.losses.insert(index, now).unwrap_or(0);
+                let before = self.before.losses.insert(index, now).unwrap_or(0);
                 if now != before {
                     changed.push(Loss {
                         probe,
@@ -192,25 +207,21 @@ impl Reader {
         Ok(changed)
     }
 
-    /// Losses that the kernel counts itself.
-    fn left_out(&mut self, tracer: &Tracer) -> Vec<Loss> {
-        let cause = LossCause::Preempted;
-        let mut by_probe = BTreeMap::new();
-        for (probe, runs) in tracer.runs_left_out() {
-            *by_probe.entry(probe).or_insert(0) += runs;
-        }
-        by_probe
-            .into_iter()
-            .filter_map(|(probe, now)| {
-                let before = self.left_out.insert(probe, now);
-                let count = now - before.unwrap_or(0);
-                (count != 0).then_some(Loss {
+    /// Losses that the kernel counts itself, whatever the window and the device.
+    fn losses_by_kernel(&mut self, tracer: &Tracer) -> Vec<Loss> {
+        let mut changed = Vec::new();
+        for ((probe, cause), now) in tracer.losses_by_kernel() {
+            let before = self.before.by_kernel.insert((probe, cause), now);
+            let count = now.saturating_sub(before.unwrap_or(0));
+            if count != 0 {
+                changed.push(Loss {
                     probe,
                     cause,
                     count,
-                })
-            })
-            .collect()
+                });
+            }
+        }
+        changed
     }
 
     fn flush_stacks(&mut self, maps: &Maps) -> Result<Vec<StackRow>> {
@@ -218,7 +229,7 @@ impl Reader {
         for entry in maps.flush_stacks.iter() {
             let (key, values) = entry.context("cannot read the flushes by stack")?;
             let now = sum(&values);
-            let before = self.flush_stacks.insert(key, now).unwrap_or(0);
+            let before = self.before.flush_stacks.insert(key, now).unwrap_or(0);
             if now != before {
                 changed.push(StackRow {
                     kind: StackKind::Flush,

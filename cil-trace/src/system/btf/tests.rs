@@ -212,11 +212,17 @@ fn functions_are_told_from_types_and_modules_from_the_kernel() {
 #[test]
 fn a_kernel_without_btf_is_told_what_it_needs() {
     let empty = tempfile::tempdir().unwrap();
-    let error = KernelBtf::open_in(empty.path()).err().unwrap().to_string();
+    let error = KernelBtf::open_in(empty.path(), None)
+        .err()
+        .unwrap()
+        .to_string();
     assert!(error.contains("CONFIG_DEBUG_INFO_BTF=y"), "{error}");
 
     std::fs::write(empty.path().join("vmlinux"), b"not BTF").unwrap();
-    let error = KernelBtf::open_in(empty.path()).err().unwrap().to_string();
+    let error = KernelBtf::open_in(empty.path(), None)
+        .err()
+        .unwrap()
+        .to_string();
     assert!(error.contains("cannot parse"), "{error}");
 }
 
@@ -225,7 +231,7 @@ fn a_module_with_damaged_btf_is_left_out_and_noted() {
     let directory = tempfile::tempdir().unwrap();
     std::fs::write(directory.path().join("vmlinux"), small_kernel().bytes()).unwrap();
     std::fs::write(directory.path().join("xfs"), b"damaged").unwrap();
-    let btf = KernelBtf::open_in(directory.path()).unwrap();
+    let btf = KernelBtf::open_in(directory.path(), None).unwrap();
     assert_eq!(btf.home_of_function("submit_bio"), Some("vmlinux"));
     assert_eq!(btf.notes().len(), 1);
     assert!(btf.notes()[0].contains("/xfs: "), "{:?}", btf.notes());

@@ -107,7 +107,7 @@ impl EnvironmentFacts {
             capabilities: status.map_or(0, |status| status.capeff),
             kernel_btf: fs::File::open("/sys/kernel/btf/vmlinux").is_ok(),
             xfs_btf: fs::File::open("/sys/kernel/btf/xfs").is_ok(),
-            xfs: xfs_support(&text_all("/proc/filesystems"), is_module("xfs")),
+            xfs: xfs_support(),
             xfs_mounts: xfs_mounts(),
             tracefs: tracefs.map(|mount| mount.mountpoint.clone()),
             kprobe_type: number("/sys/bus/event_source/devices/kprobe/type"),
@@ -144,8 +144,20 @@ impl EnvironmentFacts {
     }
 }
 
+/// How this kernel comes by XFS, now.
+#[must_use]
+pub fn xfs_support() -> XfsSupport {
+    xfs_in(&text_all("/proc/filesystems"), is_module("xfs"))
+}
+
+/// Whether a module is loaded, or built in and has parameters.
+#[must_use]
+pub fn is_loaded(module: &str) -> bool {
+    Path::new("/sys/module").join(module).exists()
+}
+
 /// From the text of /proc/filesystems.
-pub(super) fn xfs_support(filesystems: &str, module: bool) -> XfsSupport {
+pub(super) fn xfs_in(filesystems: &str, module: bool) -> XfsSupport {
     let known = filesystems
         .lines()
         .any(|line| line.split_whitespace().last() == Some("xfs"));

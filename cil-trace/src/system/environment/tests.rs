@@ -3,7 +3,7 @@
     reason = "a failed test should stop where it fails"
 )]
 
-use super::facts::{lockdown_mode, xfs_support};
+use super::facts::{lockdown_mode, xfs_in};
 use super::*;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -179,10 +179,7 @@ fn proc_and_securityfs_texts_are_parsed() {
     );
     assert_eq!(lockdown_mode("none"), None);
     let filesystems = "nodev\tsysfs\n\text4\n\txfs\n";
-    assert_eq!(xfs_support(filesystems, false), XfsSupport::BuiltIn);
-    assert_eq!(xfs_support(filesystems, true), XfsSupport::Module);
-    assert_eq!(
-        xfs_support("\tvxfs\nnodev\tnotxfs\n", true),
-        XfsSupport::Absent
-    );
+    assert_eq!(xfs_in(filesystems, false), XfsSupport::BuiltIn);
+    assert_eq!(xfs_in(filesystems, true), XfsSupport::Module);
+    assert_eq!(xfs_in("\tvxfs\nnodev\tnotxfs\n", true), XfsSupport::Absent);
 }
