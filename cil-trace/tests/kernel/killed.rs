@@ -1,5 +1,6 @@
 //! cil-trace killed in mid-run: the workload does not notice, nothing stays behind.
 
+use crate::eventually::eventually;
 use crate::shell::output;
 use crate::tool::{program, report};
 use crate::xfs::Xfs;
@@ -8,8 +9,6 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
-use std::thread;
-use std::time::{Duration, Instant};
 
 /// Writes and syncs until `stop` appears, counting in `progress`; then says `done`.
 const WORKLOAD: &str = r#"
@@ -107,16 +106,4 @@ fn bpf_programs() -> BTreeSet<u64> {
         .iter()
         .map(|program| program["id"].as_u64().unwrap())
         .collect()
-}
-
-/// Waits for `condition`; the limit is for a machine that is stuck, not a measure of speed.
-fn eventually(what: &str, condition: impl Fn() -> bool) {
-    let start = Instant::now();
-    while !condition() {
-        assert!(
-            start.elapsed() < Duration::from_secs(60),
-            "still waiting until {what}"
-        );
-        thread::sleep(Duration::from_millis(10));
-    }
 }

@@ -57,6 +57,15 @@ impl Xfs {
         xfs
     }
 
+    /// Mounts it again after [`Xfs::unmount`].
+    pub fn mount(&self) {
+        let device = format!("/dev/{}", self.device());
+        output(
+            "mount",
+            &["-t", "xfs", &device, &*self.mountpoint().to_string_lossy()],
+        );
+    }
+
     /// Unmounts it; the device stays until the drop.
     pub fn unmount(&self) {
         output("umount", &[&self.mountpoint()]);
