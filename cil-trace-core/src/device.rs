@@ -62,6 +62,10 @@ pub struct Device {
     /// The devices directly beneath: of a dm or md its members, of a loop device the device of the
     /// filesystem that holds its file.
     pub stacked_on: Vec<Dev>,
+    /// Options of the XFS mounted from it, as mount(8) takes them.
+    pub mount_options: Option<String>,
+    /// What mkfs.xfs chose, in the words of `xfs_info`.
+    pub geometry: Option<String>,
     /// Size of the XFS log, in bytes.
     pub log_size_bytes: Option<u64>,
     /// Size of an in-core log buffer, in bytes.

@@ -1,5 +1,9 @@
 //! What is known once per recording: at its start and at its end.
 
+mod kernel_config;
+
+pub use kernel_config::KernelConfig;
+
 use crate::device::Device;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -19,6 +23,8 @@ pub struct Header {
     pub command: Vec<String>,
     /// What was asked for: filters, probe sets, pid.
     pub scope: Scope,
+    /// Where it stands in a series; `None` for a single recording.
+    pub series: Option<SeriesPosition>,
     /// Wall-clock time of the start, RFC 3339.
     pub started_at: String,
     /// The window's start, CLOCK_MONOTONIC nanoseconds.
@@ -47,6 +53,21 @@ pub struct Machine {
     pub cpus: u32,
     /// Memory in bytes.
     pub memory_bytes: u64,
+    /// The kernel's configuration; `None` if nothing tells.
+    pub kernel_config: Option<KernelConfig>,
+}
+
+/// Where a recording stands in a series of `record --runs`.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub struct SeriesPosition {
+    /// The same in all recordings of the series, and in no other.
+    pub id: String,
+    /// `a` for the command, `b` for the one that it runs against.
+    pub side: String,
+    /// From 1; in a round each side runs once, so that its runs are a pair.
+    pub round: u32,
+    /// From 1, in the order of time.
+    pub position: u32,
 }
 
 /// Filters of the recording.

@@ -559,6 +559,8 @@ impl Row for Device {
         "iclog_size_bytes",
         "log_device",
         "realtime_device",
+        "mount_options",
+        "geometry",
     ];
 
     fn encode(&self, names: &Names) -> Vec<Value> {
@@ -580,6 +582,8 @@ impl Row for Device {
             bytes(self.iclog_size_bytes),
             device(self.log_device),
             device(self.realtime_device),
+            self.mount_options.clone().into(),
+            self.geometry.clone().into(),
         ]
     }
 
@@ -612,6 +616,8 @@ impl Row for Device {
             iclog_size_bytes: bytes(cells)?,
             log_device: device(cells)?,
             realtime_device: device(cells)?,
+            mount_options: cells.get()?,
+            geometry: cells.get()?,
         })
     }
 }

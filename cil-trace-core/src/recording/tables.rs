@@ -21,7 +21,8 @@ CREATE TABLE devices (
     tick INTEGER, device TEXT NOT NULL, major INTEGER NOT NULL, minor INTEGER NOT NULL,
     partition_of TEXT, filesystem TEXT, mountpoint TEXT, write_cache TEXT, fua INTEGER,
     request_based INTEGER, stacked_on TEXT NOT NULL, log_size_bytes INTEGER,
-    iclog_size_bytes INTEGER, log_device TEXT, realtime_device TEXT);
+    iclog_size_bytes INTEGER, log_device TEXT, realtime_device TEXT,
+    mount_options TEXT, geometry TEXT);
 CREATE TABLE counters (
     tick INTEGER NOT NULL, metric TEXT NOT NULL, device TEXT, label TEXT, via TEXT, stack INTEGER,
     value INTEGER NOT NULL);

@@ -42,7 +42,7 @@ fn device() -> impl Strategy<Value = Device> {
         option::of(some_dev()),
         option::of(some_dev()),
     );
-    let words = (option::of(text()), option::of(text()), option::of(text()));
+    let words = vec(option::of(text()), 5);
     let facts = (
         any::<Option<bool>>(),
         any::<Option<bool>>(),
@@ -50,13 +50,16 @@ fn device() -> impl Strategy<Value = Device> {
         any::<Option<u64>>(),
     );
     (some_dev(), "[a-c]{0,1}", links, words, facts).prop_map(|(dev, name, links, words, facts)| {
+        let word = |index: usize| words[index].clone();
         Device {
             dev,
             name,
             partition_of: links.0,
-            filesystem: words.0,
-            mountpoint: words.1,
-            write_cache: words.2,
+            filesystem: word(0),
+            mountpoint: word(1),
+            write_cache: word(2),
+            mount_options: word(3),
+            geometry: word(4),
             fua: facts.0,
             request_based: facts.1,
             stacked_on: links.1,

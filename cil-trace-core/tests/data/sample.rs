@@ -13,8 +13,8 @@ use cil_trace_core::histogram::Histogram;
 use cil_trace_core::recording::Writer;
 use cil_trace_core::series::Series;
 use cil_trace_core::session::{
-    Footer, Header, Machine, Outcome, Overhead, ProbeOutcome, ProgramCost, Scope, Workload,
-    XfsStats,
+    Footer, Header, KernelConfig, Machine, Outcome, Overhead, ProbeOutcome, ProgramCost, Scope,
+    SeriesPosition, Workload, XfsStats,
 };
 use cil_trace_core::tick::{Loss, ProcessRow, SampledEvent, Stack, StackRow, StackSums, Tick};
 use std::path::PathBuf;
@@ -48,6 +48,7 @@ pub fn header() -> Header {
             hostname: "sample".into(),
             cpus: 2,
             memory_bytes: 4 << 30,
+            kernel_config: Some(KernelConfig::of([("CONFIG_HZ".into(), "250".into())])),
         },
         command: ["dbench", "-t", "10", "2"].map(str::to_owned).to_vec(),
         scope: Scope {
@@ -59,6 +60,12 @@ pub fn header() -> Header {
         started_at: "2026-01-02T03:04:05Z".into(),
         window_start_ns: 1_000_000_000,
         interval_ns: 1_000_000_000,
+        series: Some(SeriesPosition {
+            id: "2026-01-01T00:00:00Z/42".into(),
+            side: "b".into(),
+            round: 2,
+            position: 3,
+        }),
         probes: probes(),
         devices: vec![
             Device {
@@ -86,6 +93,8 @@ fn xfs(dev: Dev, name: &str, request_based: bool) -> Device {
         filesystem: Some("xfs".into()),
         log_size_bytes: Some(64 << 20),
         iclog_size_bytes: Some(32 << 10),
+        mount_options: Some("logbsize=32k,noquota,rw".into()),
+        geometry: Some("bsize=4096 agcount=4 crc reflink".into()),
         request_based: Some(request_based),
         ..disk(dev, name)
     }

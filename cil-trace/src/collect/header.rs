@@ -4,9 +4,10 @@ use super::followed::Followed;
 use crate::options::Tracing;
 use crate::trace::Tracer;
 use anyhow::{Context as _, Result};
-use cil_trace_core::session::{Header, Machine, Scope};
+use cil_trace_core::session::{Header, KernelConfig, Machine, Scope};
 use nix::sys::sysinfo::sysinfo;
 use nix::sys::utsname::uname;
+use procfs::ConfigSetting;
 use std::thread::available_parallelism;
 
 /// The header of a session without a workload, whose window has not opened.
@@ -52,5 +53,19 @@ fn machine() -> Result<Machine> {
         cpus: available_parallelism()
             .map_or(1, |cpus| u32::try_from(cpus.get()).unwrap_or(u32::MAX)),
         memory_bytes: sysinfo().context("sysinfo")?.ram_total(),
+        kernel_config: kernel_config(),
     })
+}
+
+/// From /proc/config.gz or /boot; a machine need not have either.
+fn kernel_config() -> Option<KernelConfig> {
+    let set = procfs::kernel_config().ok()?.into_iter();
+    Some(KernelConfig::of(set.map(|(name, setting)| {
+        let value = match setting {
+            ConfigSetting::Yes => "y".to_owned(),
+            ConfigSetting::Module => "m".to_owned(),
+            ConfigSetting::Value(value) => value,
+        };
+        (name, value)
+    })))
 }

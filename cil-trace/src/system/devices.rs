@@ -9,7 +9,7 @@ mod tests;
 
 pub use select::{Filter, NoXfs, SelectError};
 
-use super::ioctl;
+use super::ioctl::{self, Geometry};
 use super::mounts::{self, Mount};
 use super::sysfs::Sysfs;
 use anyhow::{Context as _, Result};
@@ -63,14 +63,14 @@ struct Ask {
     file_device: fn(name: &str, file: &Path) -> Option<Dev>,
     /// Number of a device node.
     node: fn(&Path) -> Option<Dev>,
-    /// Log size in bytes of the filesystem on a device that is mounted at a path.
-    log_size: fn(&Path, Dev) -> Option<u64>,
+    /// How the XFS on a device that is mounted at a path was made.
+    geometry: fn(&Path, Dev) -> Option<Geometry>,
 }
 
 const KERNEL: Ask = Ask {
     file_device,
     node,
-    log_size,
+    geometry,
 };
 
 impl Topology {
@@ -155,10 +155,14 @@ impl Topology {
         let node = |option| (ask.node)(&mount.reach(Path::new(mount.option(option)?)));
         device.log_device = node("logdev");
         device.realtime_device = node("rtdev");
-        device.log_size_bytes = all
+        device.mount_options = Some(mount.options_text());
+        let geometry = all
             .iter()
-            .find_map(|mount| (ask.log_size)(&mount.reach(&mount.mountpoint), dev));
-        if device.log_size_bytes.is_none() {
+            .find_map(|mount| (ask.geometry)(&mount.reach(&mount.mountpoint), dev));
+        if let Some(Geometry { log_size, text }) = geometry {
+            device.log_size_bytes = Some(log_size);
+            device.geometry = Some(text);
+        } else {
             self.notes.push(format!(
                 "{}: log size unknown, as {} cannot be opened (it needs read permission, and \
                  nothing mounted over it)",
@@ -330,11 +334,11 @@ fn node(path: &Path) -> Option<Dev> {
     (dev != 0).then(|| from_stat(dev))
 }
 
-fn log_size(path: &Path, dev: Dev) -> Option<u64> {
+fn geometry(path: &Path, dev: Dev) -> Option<Geometry> {
     let root = File::open(path).ok()?;
     // Something else may be mounted over it.
     let same = from_stat(root.metadata().ok()?.dev()) == dev;
-    same.then(|| ioctl::xfs_log_size(root).ok()).flatten()
+    same.then(|| ioctl::xfs_geometry(root).ok()).flatten()
 }
 
 /// Names of every XFS that the kernel has mounted, in whatever namespace.

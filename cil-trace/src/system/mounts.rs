@@ -5,7 +5,7 @@
 use super::sysfs::parse_dev;
 use cil_trace_core::device::Dev;
 use procfs::process::MountInfo;
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::fs::{self, File};
 use std::io;
 use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
@@ -30,6 +30,8 @@ pub struct Mount {
     pub filesystem: String,
     /// Options of the filesystem.
     pub options: HashMap<String, Option<String>>,
+    /// Options of this mount of it, such as `noatime`.
+    pub flags: HashMap<String, Option<String>>,
 }
 
 impl Mount {
@@ -37,6 +39,21 @@ impl Mount {
     #[must_use]
     pub fn option(&self, name: &str) -> Option<&str> {
         self.options.get(name)?.as_deref()
+    }
+
+    /// All options as mount(8) takes them, sorted.
+    #[must_use]
+    pub fn options_text(&self) -> String {
+        let options: BTreeSet<_> = self
+            .options
+            .iter()
+            .chain(&self.flags)
+            .map(|(name, value)| match value {
+                Some(value) => format!("{name}={value}"),
+                None => name.clone(),
+            })
+            .collect();
+        Vec::from_iter(options).join(",")
     }
 
     /// A path of the mount's own namespace, as this process reaches it.
@@ -99,6 +116,7 @@ pub fn parse(mountinfo: &[u8], namespace: &Path) -> Vec<Mount> {
                 mountpoint: unescape(mount.mount_point.as_os_str().as_bytes()),
                 namespace: namespace.to_owned(),
                 filesystem: mount.fs_type,
+                flags: mount.mount_options,
                 options: options
                     .map(|(name, value)| {
                         let value = value.map(|value| unescape(value.as_bytes()));

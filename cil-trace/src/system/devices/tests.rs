@@ -83,7 +83,7 @@ const DEVICES: &[(&str, &str, &str)] = &[
 const MOUNTINFO: &str = "\
 27 1 254:0 / / rw - ext4 /dev/vda rw,discard
 50 27 259:0 /deep /mnt/bind rw - xfs /dev/loop5p1 rw,logbufs=8,logbsize=32k,noquota
-51 27 259:0 / /mnt/p rw - xfs /dev/loop5p1 rw,logbufs=8,logbsize=32k,noquota
+51 27 259:0 / /mnt/p rw,noatime - xfs /dev/loop5p1 rw,logbufs=8,logbsize=32k,noquota
 52 27 253:0 / /data rw - xfs /dev/mapper/v-data rw,logdev=/dev/sda1,rtdev=/dev/loop6,logbsize=256k
 53 27 0:45 / /btrfs rw - btrfs /dev/sdb rw
 ";
@@ -99,7 +99,12 @@ const ASK: Ask = Ask {
         "/dev/loop6" => Some(Dev::new(7, 6)),
         _ => None,
     },
-    log_size: |path, _| (path == Path::new("/mnt/p")).then_some(64 << 20),
+    geometry: |path, _| {
+        (path == Path::new("/mnt/p")).then(|| Geometry {
+            log_size: 64 << 20,
+            text: "bsize=4096".to_owned(),
+        })
+    },
 };
 
 fn tree() -> (TempDir, Sysfs) {
@@ -158,6 +163,9 @@ fn a_partition_of_a_loop_device_is_followed_down_to_the_disk_of_its_file() {
     );
     assert_eq!(partition.request_based, Some(false));
     assert_eq!(partition.log_size_bytes, Some(64 << 20));
+    assert_eq!(partition.geometry.as_deref(), Some("bsize=4096"));
+    let options = "logbsize=32k,logbufs=8,noatime,noquota,rw";
+    assert_eq!(partition.mount_options.as_deref(), Some(options));
     assert_eq!(partition.iclog_size_bytes, Some(32 << 10));
 
     let disk = named(&topology, "loop5");
