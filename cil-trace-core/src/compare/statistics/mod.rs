@@ -23,7 +23,12 @@ pub const POWER: f64 = 0.8;
 /// The arithmetic mean; not a number of no values.
 #[must_use]
 pub fn mean(values: &[f64]) -> f64 {
-    values.iter().sum::<f64>() / values.len() as f64
+    let n = values.len() as f64;
+    let sum: f64 = values.iter().sum();
+    if sum.is_infinite() {
+        return values.iter().map(|value| value / n).sum();
+    }
+    sum / n
 }
 
 /// Sum of squared deviations from the mean.

@@ -107,6 +107,15 @@ pub fn find(name: &str) -> Option<&'static Section> {
 }
 
 impl Section {
+    /// Whether its rows were counted, so that none means nothing happened.
+    #[must_use]
+    pub fn measured(&self, report: &Report) -> bool {
+        self.probes.first().is_some_and(|first| {
+            let mut outcomes = report.probes.iter();
+            outcomes.any(|row| row.probe == first.name() && row.outcome.measured())
+        })
+    }
+
     /// The section's table, with notes on what is lost from it, approximated or not measured.
     #[must_use]
     pub fn table(&self, report: &Report) -> Table {

@@ -1,0 +1,37 @@
+//! Numbers and changes in words.
+
+use crate::compare::change::Size;
+use crate::report::table::Unit;
+use crate::report::units;
+
+/// `2.0 → 1.0`, and for totals by how much.
+pub(super) fn change(unit: Unit, means: (f64, f64), per_work: bool) -> String {
+    let arrow = arrow(unit, means, per_work);
+    match Size::of("", means.0, means.1) {
+        Size::Percent(percent) if !per_work && unit != Unit::Percent => {
+            format!("{arrow} ({percent:+.0} %)")
+        }
+        _ => arrow,
+    }
+}
+
+pub(super) fn arrow(unit: Unit, (base, side): (f64, f64), per_work: bool) -> String {
+    format!(
+        "{} → {}",
+        number(unit, base, per_work),
+        number(unit, side, per_work)
+    )
+}
+
+pub(super) fn number(unit: Unit, value: f64, per_work: bool) -> String {
+    let whole = value.max(0.0).round() as u64;
+    match unit {
+        Unit::Ns => units::duration(whole),
+        Unit::Bytes => units::bytes(whole),
+        Unit::Percent => units::percent(value),
+        Unit::Rate => units::rate(value),
+        Unit::Count if per_work && value < 100.0 => format!("{value:.1}"),
+        Unit::Count => units::short_count(whole),
+        Unit::Ratio | Unit::Text | Unit::Mixed => units::float(value),
+    }
+}
