@@ -3,7 +3,9 @@
 //! The one place where a flag is spelled; help, man pages and completions come from the same
 //! [`command`]. Nothing is looked up, opened or run here.
 
+mod compare;
 mod pictures;
+mod repeat;
 
 use crate::options::{
     DEFAULT_FILE, Filter, Invocation, ListFormat, RecordOptions, ReportOptions, Target, Tracing,
@@ -36,12 +38,14 @@ Examples:
   cil-trace record -- dbench -t 60 8
   cil-trace report
   cil-trace report flushes --format markdown
+  cil-trace compare old.data new.data
   cil-trace flamegraph --kind flush -o flush.svg";
 
 #[derive(Subcommand)]
 enum Command {
     Record(Box<RecordArgs>),
     Report(ReportArgs),
+    Compare(compare::CompareArgs),
     Flamegraph(FlamegraphArgs),
     Export(ExportArgs),
     /// Tell what can be measured on this kernel, what cannot, why, and the remedy
@@ -83,9 +87,10 @@ enum Command {
     after_help = RECORD_EXAMPLES
 )]
 struct RecordArgs {
-    /// The recording to write; an older one is kept as FILE.old
-    #[arg(short, long, value_name = "FILE", default_value = DEFAULT_FILE)]
-    output: PathBuf,
+    /// The recording to write (cil-trace.data if not given); an older one is kept as FILE.old. With
+    /// --runs a new directory (cil-trace.runs)
+    #[arg(short, long, value_name = "FILE")]
+    output: Option<PathBuf>,
     /// Count this process as the workload, until it ends
     #[arg(short, long, value_name = "PID", conflicts_with_all = ["all", "command"],
           value_parser = clap::value_parser!(u32).range(1..))]
@@ -109,6 +114,8 @@ struct RecordArgs {
     /// End after this time, such as 500ms, 10s or 2m; a command gets TERM, five seconds later KILL
     #[arg(long, value_name = "TIME", value_parser = time)]
     duration: Option<Duration>,
+    #[command(flatten)]
+    repeat: repeat::RepeatArgs,
     /// Run the command as this user (needs root)
     #[arg(
         long,
@@ -141,6 +148,8 @@ const RECORD_EXAMPLES: &str = "\
 Examples:
   cil-trace record -- dbench -t 60 8
   cil-trace record --mount /srv --capture -o new.data -- fio --output-format=json job.fio
+  cil-trace record --runs 10 --prepare 'rm -rf /mnt/x/*' -o runs/6.12 -- dbench -D /mnt/x -t 30 8
+  cil-trace record --runs 8 --against 'fs_mark -S 2 -d /mnt/x' -o ab -- fs_mark -S 1 -d /mnt/x
   cil-trace record --duration 10s
   cil-trace record -p \"$(pidof postgres | cut -d' ' -f1)\"
   sudo cil-trace record --user postgres -- pgbench -T 60";
@@ -215,6 +224,7 @@ pub fn parse(args: impl IntoIterator<Item = OsString>) -> Result<Invocation, Err
         Command::Report(args) => Invocation::Report(args.options()?),
         Command::Flamegraph(args) => Invocation::Flamegraph(args.options()),
         Command::Export(args) => Invocation::Export(args.options()?),
+        Command::Compare(args) => Invocation::Compare(args.options()?),
         Command::Doctor(args) => Invocation::Doctor(args.format),
         Command::Probes(args) => Invocation::Probes(args.format),
         Command::Facts => Invocation::Facts,
@@ -235,6 +245,8 @@ fn usage(subcommand: &str, kind: ErrorKind, message: String) -> Error {
 
 impl RecordArgs {
     fn options(self) -> Result<RecordOptions, Error> {
+        let capture = self.capture || self.repeat.is_series();
+        let (repeat, output) = self.repeat.options(self.output);
         let target = if !self.command.is_empty() {
             let run_as = match self.user {
                 Some(user) => RunAs::User(user),
@@ -244,7 +256,7 @@ impl RecordArgs {
             Target::Command(workload::Options {
                 argv: self.command,
                 run_as,
-                capture: self.capture,
+                capture,
                 results: self.results,
             })
         } else if let Some(pid) = self.pid {
@@ -269,7 +281,8 @@ impl RecordArgs {
                 .any(|name| names.contains(&name.as_str()))
         };
         Ok(RecordOptions {
-            output: self.output,
+            output,
+            repeat,
             target,
             tracing: Tracing {
                 filters: mounts.chain(devices).collect(),

@@ -4,18 +4,23 @@
 
 use crate::workload;
 use cil_trace_common::stack::StackKind;
+use cil_trace_core::compare::{self, style::Style};
 use cil_trace_core::export;
 use cil_trace_core::probes::Set;
 use cil_trace_core::profile::Weight;
 use cil_trace_core::report::format::Format;
+use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
 
 /// The recording that `record` writes and every reader looks for, unless told otherwise.
 pub const DEFAULT_FILE: &str = "cil-trace.data";
 
+/// The directory that `record --runs` fills, unless told otherwise.
+pub const DEFAULT_DIRECTORY: &str = "cil-trace.runs";
+
 /// One command line.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Debug)]
 pub enum Invocation {
     /// `record`
     Record(RecordOptions),
@@ -23,6 +28,8 @@ pub enum Invocation {
     Report(ReportOptions),
     /// `export`
     Export(ExportOptions),
+    /// `compare`
+    Compare(CompareOptions),
     /// `flamegraph`
     Flamegraph(FlamegraphOptions),
     /// `doctor`
@@ -37,10 +44,33 @@ pub enum Invocation {
     Man(PathBuf),
 }
 
+/// How often to record.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Repeat {
+    /// Once, into a file.
+    Once {
+        /// Run by a shell before.
+        prepare: Option<String>,
+    },
+    /// Several times, into a directory.
+    Series(Series),
+}
+
+/// The same command again and again, or two by turns.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Series {
+    /// Runs of each command; never zero.
+    pub runs: u32,
+    /// The other command.
+    pub against: Option<Vec<OsString>>,
+    /// Run by a shell before each run.
+    pub prepare: Option<String>,
+}
+
 /// What to record, how, and into which file.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct RecordOptions {
-    /// The recording.
+    /// The recording; of a series the directory of recordings.
     pub output: PathBuf,
     /// Whose work counts as the workload's.
     pub target: Target,
@@ -48,6 +78,8 @@ pub struct RecordOptions {
     pub tracing: Tracing,
     /// How long at most; never zero.
     pub duration: Option<Duration>,
+    /// How often.
+    pub repeat: Repeat,
     /// Losses are a failure.
     pub strict: bool,
     /// No summary.
@@ -100,6 +132,28 @@ pub struct ReportOptions {
     pub per_tick: bool,
     /// Write an HTML page here.
     pub html: Option<PathBuf>,
+}
+
+/// Which recordings to hold against each other, and what to show of it.
+#[derive(Clone, PartialEq, Debug)]
+pub struct CompareOptions {
+    /// The sides, the base first; of halves of one side the only one.
+    pub sides: Vec<SidePath>,
+    /// The layout of text.
+    pub style: Style,
+    /// The format.
+    pub format: Format,
+    /// What to compare.
+    pub compare: compare::Options,
+}
+
+/// A side as it is given.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct SidePath {
+    /// What heads its column.
+    pub label: String,
+    /// A recording, a matrix, or a directory of them.
+    pub path: PathBuf,
 }
 
 /// Which flamegraph to draw of a recording.

@@ -3,17 +3,20 @@
 //! Owns the order of things. How the command is run, the kernel side read and the file written is
 //! decided elsewhere.
 
+mod series;
 mod session;
 
+pub use series::shell;
+
 use crate::collect::Collector;
-use crate::options::{RecordOptions, Target};
+use crate::options::{RecordOptions, Repeat, Target};
 use crate::workload::{self, Blocked, Ended, Outputs, Prepared, Subject, Watch, chown_back};
 use anyhow::{Context as _, Result};
 use cil_trace_core::model::Model;
 use cil_trace_core::recording::{RecordingError, Writer};
 use cil_trace_core::report::schema::Report;
 use cil_trace_core::report::summary;
-use cil_trace_core::session::{Footer, Header};
+use cil_trace_core::session::{Footer, Header, SeriesPosition};
 use cil_trace_core::tick::Tick;
 use session::{command, workload_of};
 use std::io::{Write as _, stderr};
@@ -31,17 +34,46 @@ pub fn run(options: &RecordOptions) -> Result<u8> {
         .enable_all()
         .build()
         .context("cannot start the runtime")?
-        .block_on(record(options, blocked))
+        .block_on(async {
+            match &options.repeat {
+                Repeat::Series(series) => return series::run(options, series, &blocked).await,
+                Repeat::Once {
+                    prepare: Some(command),
+                } => {
+                    if let Some(status) = series::prepare(command, &blocked).await? {
+                        return Ok(status);
+                    }
+                }
+                Repeat::Once { prepare: None } => {}
+            }
+            let recorded = record(options, None, &blocked).await?;
+            Ok(recorded.status)
+        })
 }
 
-async fn record(options: &RecordOptions, blocked: Blocked) -> Result<u8> {
-    let gate = Gate::close(options, &blocked)?;
+/// What came of a recording that was made.
+struct Recorded {
+    /// The workload's exit status, or that of a failure of our own beside its success.
+    status: u8,
+    /// The workload did what it should: it ended with status 0, or when its time was over.
+    succeeded: bool,
+    /// A signal asked for the end.
+    stopped: bool,
+}
+
+async fn record(
+    options: &RecordOptions,
+    position: Option<SeriesPosition>,
+    blocked: &Blocked,
+) -> Result<Recorded> {
+    let gate = Gate::close(options, blocked)?;
     let mut collector = Collector::load(&options.tracing)?;
     if let Some(root) = gate.target(options) {
         collector.add_workload(root)?;
     }
     let mut header = collector.header().clone();
     header.command = command(options);
+    header.series = position;
     header.scope.pid = match options.target {
         Target::Process(pid) => Some(pid),
         _ => None,
@@ -87,16 +119,22 @@ async fn record(options: &RecordOptions, blocked: Blocked) -> Result<u8> {
         // Nobody is left to tell if this fails.
         let _ = stderr().write_all(summary::text(&report, Some(&file)).as_bytes());
     }
-    match (ended.exit_code(), failure) {
+    let complete = failure.is_none();
+    let status = match (ended.exit_code(), failure) {
         // The workload's own failure is the more telling status; both are said.
         (code @ 1.., Some(failure)) => {
             log::error!("{failure:#}");
-            Ok(code)
+            code
         }
-        (0, Some(failure)) => Err(failure),
-        (0, None) if options.strict => Ok(strict(options, &report)),
-        (code, None) => Ok(code),
-    }
+        (0, Some(failure)) => return Err(failure),
+        (0, None) if options.strict => strict(options, &report),
+        (code, None) => code,
+    };
+    Ok(Recorded {
+        status,
+        succeeded: complete && (status == 0 || watch.expired()),
+        stopped: watch.stopped() || ended == Ended::Aborted,
+    })
 }
 
 /// What `--strict` makes of a workload that succeeded.

@@ -4,11 +4,12 @@
 use assert_cmd::Command;
 use cil_trace::cli;
 use cil_trace::options::{
-    ExportOptions, Filter, FlamegraphOptions, Invocation, RecordOptions, ReportOptions, Target,
-    Tracing,
+    CompareOptions, ExportOptions, Filter, FlamegraphOptions, Invocation, RecordOptions, Repeat,
+    ReportOptions, Series, Target, Tracing,
 };
 use cil_trace::workload::{self, RunAs};
 use cil_trace_common::stack::StackKind;
+use cil_trace_core::compare::style::Style;
 use cil_trace_core::export;
 use cil_trace_core::probes::Set;
 use cil_trace_core::profile::Weight;
@@ -17,6 +18,7 @@ use predicates::prelude::PredicateBooleanExt as _;
 use predicates::str::contains;
 use std::ffi::OsString;
 use std::fs;
+use std::path::PathBuf;
 use std::process::Stdio;
 use std::time::Duration;
 
@@ -26,6 +28,14 @@ fn binary() -> Command {
 
 fn parse(line: &str) -> Invocation {
     cli::parse(line.split(' ').map(OsString::from)).unwrap()
+}
+
+/// The status that a command line is refused with.
+fn refused(line: &str) -> i32 {
+    let words = format!("cil-trace {line}");
+    cli::parse(words.split(' ').map(OsString::from))
+        .unwrap_err()
+        .exit_code()
 }
 
 fn record(line: &str) -> RecordOptions {
@@ -61,6 +71,7 @@ fn record_has_defaults() {
                 interval: Duration::from_secs(1),
             },
             duration: None,
+            repeat: Repeat::Once { prepare: None },
             strict: false,
             quiet: false,
         }
@@ -76,7 +87,7 @@ fn record_has_defaults() {
 fn record_takes_every_option() {
     let options = record(
         "-o f --mount /srv --device loop2 --device /dev/sda1 --probes flush --interval 250ms \
-         --duration 2m --strict -q --capture --results a --results b --user dave -- x",
+         --duration 2m --strict -q --capture --results a --results b --user dave --prepare sync -- x",
     );
     assert_eq!(
         options,
@@ -99,6 +110,9 @@ fn record_takes_every_option() {
                 interval: Duration::from_millis(250),
             },
             duration: Some(Duration::from_secs(120)),
+            repeat: Repeat::Once {
+                prepare: Some("sync".to_owned()),
+            },
             strict: true,
             quiet: true,
         }
@@ -116,6 +130,92 @@ fn record_takes_every_option() {
         panic!()
     };
     assert_eq!(command.run_as, RunAs::Ourselves);
+}
+
+#[test]
+fn a_series_goes_into_a_directory_and_reads_results() {
+    let line = [
+        "record",
+        "--runs",
+        "5",
+        "--against",
+        "b -x 1",
+        "--prepare",
+        "sync; true",
+        "--",
+        "a",
+    ];
+    let words = std::iter::once("cil-trace").chain(line).map(OsString::from);
+    let Ok(Invocation::Record(options)) = cli::parse(words) else {
+        panic!()
+    };
+    assert_eq!(options.output, PathBuf::from("cil-trace.runs"));
+    assert_eq!(
+        options.repeat,
+        Repeat::Series(Series {
+            runs: 5,
+            against: Some(["b", "-x", "1"].map(OsString::from).to_vec()),
+            prepare: Some("sync; true".to_owned()),
+        })
+    );
+    let Target::Command(command) = options.target else {
+        panic!()
+    };
+    assert!(command.capture, "the runs are to be compared");
+    for line in [
+        "record --runs 0 -- a",
+        "record --runs 5",
+        "record --against b -- a",
+        "record --prepare b -a",
+    ] {
+        assert_eq!(refused(line), 2, "{line}");
+    }
+}
+
+fn compare(line: &str) -> CompareOptions {
+    match parse(&format!("cil-trace compare {line}")) {
+        Invocation::Compare(options) => options,
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn compare_takes_sides_with_labels() {
+    let options = compare(
+        "old=a b/6.12 --style mmtests --metric x.* --metric y --primary x.z --changed --explain \
+         --lower-is-better *.z --format json",
+    );
+    let labels: Vec<_> = options
+        .sides
+        .iter()
+        .map(|side| side.label.as_str())
+        .collect();
+    assert_eq!(labels, ["old", "6.12"]);
+    assert_eq!(
+        (options.style, options.format),
+        (Style::Mmtests, Format::Json)
+    );
+    let compare = &options.compare;
+    assert_eq!(compare.metrics.len(), 2);
+    assert_eq!(compare.primary.as_deref(), Some("x.z"));
+    assert!(compare.changed && compare.explain && !compare.halves);
+    assert!(compare.lower_is_better[0].matches("x.z"));
+    assert!(self::compare("--aa a").compare.halves);
+    assert_eq!(self::compare("a b c").style, Style::Lkp);
+}
+
+#[test]
+fn compare_needs_something_to_compare_with() {
+    for line in [
+        "compare",
+        "compare a",
+        "compare --aa a b",
+        "compare a b --style lkpp",
+        "compare a b --metric [",
+        "compare a b --explain --format csv",
+    ] {
+        assert_eq!(refused(line), 2, "{line}");
+    }
 }
 
 #[test]
@@ -222,7 +322,12 @@ const REFUSED: &[(&[&str], &str)] = &[
         "[possible values: all, log, flush]",
     ),
     (&["record", "-a", "--device", "/srv/image"], "lsblk"),
-    (&["record", "-a", "--runs", "3"], "--runs"),
+    (&["record", "-a", "--runs", "3"], "COMMAND"),
+    (&["compare", "a"], "--aa"),
+    (
+        &["compare", "a", "b", "--style", "x"],
+        "[possible values: lkp, mmtests, ci]",
+    ),
     (&["report", "--format", "csv"], "exactly one section"),
     (
         &["report", "--format", "markdown", "a"],

@@ -81,6 +81,8 @@ pub struct Test {
     pub p: PValue,
     /// After correction for all metrics of the side; equal to `p` for the primary metric.
     pub q: f64,
+    /// What can be said, given `q`.
+    pub verdict: Verdict,
     /// The differences within rounds were tested.
     pub paired: bool,
     /// All runs of both sides are the same, so that there was nothing to test.
@@ -113,7 +115,7 @@ impl Test {
             (Estimate::welch(&a, &b), permutation(&a, &b)?)
         };
         let first = base.first()?;
-        Some(Self {
+        let mut test = Self {
             scale,
             difference: estimate.map_or_else(|| mean(&b) - mean(&a), |known| known.difference),
             estimate,
@@ -121,9 +123,12 @@ impl Test {
             q: p.p,
             paired,
             constant: base.iter().chain(side).all(|value| value == first),
+            verdict: Verdict::TooFew,
             base: base.to_vec(),
             side: side.to_vec(),
-        })
+        };
+        test.judge(p.p);
+        Some(test)
     }
 
     /// Of the geometric mean over test cases, from the tests of the cases.
@@ -140,7 +145,7 @@ impl Test {
             let fewest = cases.iter().map(|test| of(test).len()).min().unwrap_or(0);
             vec![f64::NAN; fewest]
         };
-        Some(Self {
+        let mut test = Self {
             scale: Scale::Log,
             difference: estimate.difference,
             estimate: Some(estimate),
@@ -148,9 +153,12 @@ impl Test {
             q: p.p,
             paired: false,
             constant: cases.iter().all(|test| test.constant),
+            verdict: Verdict::TooFew,
             base: runs(|test| &test.base),
             side: runs(|test| &test.side),
-        })
+        };
+        test.judge(p.p);
+        Some(test)
     }
 
     /// Runs with a value on the base and on the side; of a mean over cases the fewest.
@@ -165,10 +173,10 @@ impl Test {
         self.base.len().min(self.side.len()) >= FEWEST_RUNS
     }
 
-    /// What can be said, `q` having been set.
-    #[must_use]
-    pub fn verdict(&self) -> Verdict {
-        if !self.has_runs() {
+    /// Sets q, and with it the verdict.
+    pub fn judge(&mut self, q: f64) {
+        self.q = q;
+        self.verdict = if !self.has_runs() {
             Verdict::TooFew
         } else if self.is_equivalent() {
             Verdict::NoChange
@@ -176,7 +184,7 @@ impl Test {
             Verdict::Changed
         } else {
             Verdict::Inconclusive
-        }
+        };
     }
 
     fn is_equivalent(&self) -> bool {

@@ -116,7 +116,7 @@ impl Candidate<'_> {
 
 /// With too few runs for a verdict, what stands out all the same; the notes say how few they are.
 fn is_real(test: &Test, (base, side): (f64, f64)) -> bool {
-    match test.verdict() {
+    match test.verdict {
         Verdict::Changed => true,
         Verdict::TooFew => (side - base).abs() > 0.1 * base.abs(),
         Verdict::NoChange | Verdict::Inconclusive => false,
@@ -134,7 +134,7 @@ fn correct(candidates: &mut [Candidate<'_>]) {
         .collect();
     let p: Vec<f64> = tests.iter().map(|test| test.p.p).collect();
     for (test, q) in tests.iter_mut().zip(benjamini_hochberg(&p)) {
-        test.q = q;
+        test.judge(q);
     }
 }
 

@@ -212,7 +212,7 @@ fn change(change: &Change, side: &Circumstances) -> Value {
         value["q"] = json!(test.q);
         value["paired"] = json!(test.paired);
         value["runs"] = json!([test.runs().0, test.runs().1]);
-        value["verdict"] = json!(test.verdict().name());
+        value["verdict"] = json!(test.verdict.name());
         value["detectable_pct"] = json!(test.detectable_pct());
         value["runs_needed"] = json!(test.runs_needed());
     }

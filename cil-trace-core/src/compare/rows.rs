@@ -69,7 +69,7 @@ impl Change {
     /// What can be said of it; `None` if a side has no value.
     #[must_use]
     pub fn verdict(&self) -> Option<Verdict> {
-        self.test.as_ref().map(Test::verdict)
+        self.test.as_ref().map(|test| test.verdict)
     }
 }
 
@@ -219,7 +219,7 @@ pub(super) fn correct(rows: &mut [Row], sides: usize, primary: Option<&str>) -> 
                 .collect();
             let p: Vec<f64> = tests.iter().map(|test| test.p.p).collect();
             for (test, q) in tests.iter_mut().zip(benjamini_hochberg(&p)) {
-                test.q = q;
+                test.judge(q);
             }
             if !means {
                 counts.push(p.len());

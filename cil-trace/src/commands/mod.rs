@@ -1,6 +1,7 @@
 //! The commands, one file each, and the choice between them.
 
 mod about;
+mod compare;
 mod doctor;
 mod export;
 mod facts;
@@ -23,6 +24,7 @@ pub fn run(invocation: Invocation) -> Result<u8> {
         Invocation::Record(options) => return record::run(&options),
         Invocation::Report(options) => report::run(&options)?,
         Invocation::Export(options) => export::run(&options)?,
+        Invocation::Compare(options) => return compare::run(&options),
         Invocation::Flamegraph(options) => flamegraph::run(&options)?,
         Invocation::Doctor(format) => doctor::run(format)?,
         Invocation::Probes(format) => probes::run(format)?,

@@ -24,7 +24,9 @@ pub fn write(path: &Path, contents: impl AsRef<[u8]>, option: &str) -> Result<()
     chown_back(path)
 }
 
-fn begins_as_sqlite(path: &Path) -> bool {
+/// Whether it is a recording, or another database.
+#[must_use]
+pub fn begins_as_sqlite(path: &Path) -> bool {
     let mut start = [0; SQLITE.len()];
     // What is no regular file may block, and is no recording.
     fs::metadata(path).is_ok_and(|meta| meta.is_file())

@@ -8,6 +8,7 @@ use nix::sys::signalfd::{SfdFlags, SignalFd};
 use std::io;
 use std::mem::MaybeUninit;
 use std::ptr;
+use std::sync::Arc;
 use tokio::io::unix::AsyncFd;
 
 /// The signals that end a program that does nothing about them and are meant for the command: to
@@ -23,9 +24,11 @@ const ENDING: [Signal; 7] = [
 ];
 
 /// The ending signals, held back until somebody reads them.
+///
+/// Of a series of commands each gets its own reader, one after the other.
 #[derive(Debug)]
 pub struct Blocked {
-    fd: SignalFd,
+    fd: Arc<SignalFd>,
     /// The mask before, which the command is to have.
     pub(super) before: SigSet,
 }
@@ -50,8 +53,30 @@ impl Blocked {
             .context("cannot block signals")?;
         let flags = SfdFlags::SFD_CLOEXEC | SfdFlags::SFD_NONBLOCK;
         let fd = SignalFd::with_flags(&mask, flags).context("cannot open a signalfd")?;
+        let fd = Arc::new(fd);
         Ok(Self { fd, before })
     }
+
+    /// Whether a signal asks for the end, while no command runs that it could be meant for. It is
+    /// taken.
+    ///
+    /// # Errors
+    /// The descriptor cannot be read.
+    pub fn asked_to_stop(&self) -> Result<Option<Signal>> {
+        while let Some(info) = self.fd.read_signal().context("cannot read signals")? {
+            let signal = Signal::try_from(info.ssi_signo.cast_signed())?;
+            if stops(signal) {
+                return Ok(Some(signal));
+            }
+        }
+        Ok(None)
+    }
+}
+
+/// Whether a signal asks for the end; the others mean something to the command alone.
+pub(super) fn stops(signal: Signal) -> bool {
+    use Signal::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
+    matches!(signal, SIGINT | SIGTERM | SIGHUP | SIGQUIT)
 }
 
 fn is_ignored(signal: Signal) -> bool {
@@ -76,14 +101,15 @@ pub(super) struct Received {
 
 /// The ending signals, as they come.
 #[derive(Debug)]
-pub(super) struct Signals(AsyncFd<SignalFd>);
+pub(super) struct Signals(AsyncFd<Arc<SignalFd>>);
 
 impl Signals {
     /// Starts reading; those that came since they were blocked come first.
     ///
     /// # Errors
     /// Never inside a tokio runtime with I/O, unless descriptors run out.
-    pub fn new(Blocked { fd, .. }: Blocked) -> Result<Self> {
+    pub fn new(blocked: &Blocked) -> Result<Self> {
+        let fd = Arc::clone(&blocked.fd);
         // SAFETY: a SignalFd owns its descriptor, which stays open, and the same, as long as it lives.
         let fd = unsafe { AsyncFd::register(fd) }.context("cannot wait for signals")?;
         Ok(Self(fd))

@@ -3,7 +3,7 @@
 //! Owns no loop and no tick: the recorder selects between [`Watch::ended`] and its own timer.
 
 use super::pidfd::Pidfd;
-use super::signals::{Blocked, Received, Signals};
+use super::signals::{Blocked, Received, Signals, stops};
 use super::spawn::Started;
 use super::tree::Tree;
 use super::wait::{ExitInfo, reap};
@@ -185,6 +185,7 @@ pub struct Watch {
     subject: Subject,
     deadline: Option<Instant>,
     interrupted: bool,
+    stopped: bool,
 }
 
 impl Watch {
@@ -192,13 +193,32 @@ impl Watch {
     ///
     /// # Errors
     /// Descriptors run out.
-    pub fn new(subject: Subject, signals: Blocked, duration: Option<Duration>) -> Result<Self> {
+    pub fn new(subject: Subject, signals: &Blocked, duration: Option<Duration>) -> Result<Self> {
         Ok(Self {
             signals: Signals::new(signals)?,
             subject,
             deadline: duration.map(|duration| Instant::now() + duration),
             interrupted: false,
+            stopped: false,
         })
+    }
+
+    /// Whether a signal asked for the end, of the command and of whatever would come after it.
+    #[must_use]
+    pub const fn stopped(&self) -> bool {
+        self.stopped
+    }
+
+    /// Whether the command was ended because its time was over.
+    #[must_use]
+    pub const fn expired(&self) -> bool {
+        matches!(
+            &self.subject.0,
+            Kind::Command(Command {
+                ending: Some(_),
+                ..
+            })
+        )
     }
 
     /// Returns at the end of the recording, once. Nothing is lost when the future is dropped before.
@@ -214,12 +234,14 @@ impl Watch {
             subject: Subject(subject),
             deadline,
             interrupted,
+            stopped,
         } = self;
         loop {
             tokio::select! {
                 biased;
                 received = signals.next() => {
                     let received = received.context("cannot read signals")?;
+                    *stopped |= stops(received.signal);
                     let Kind::Command(command) = &*subject else { return Ok(Ended::Stopped) };
                     let interrupt = received.signal == Signal::SIGINT;
                     if interrupt && *interrupted {

@@ -14,6 +14,7 @@ mod matrix;
 mod modules;
 mod refused;
 mod sequence;
+mod series;
 mod shell;
 mod stacked;
 mod tool;

@@ -22,7 +22,7 @@ pub const GIVE: &str = "WRAP_GIVE";
 
 /// What the recorder does, as `record` does it.
 pub fn main(arguments: impl Iterator<Item = OsString>) -> u8 {
-    match Blocked::block().and_then(|blocked| record(arguments, blocked)) {
+    match Blocked::block().and_then(|blocked| record(arguments, &blocked)) {
         Ok((ended, collected)) => {
             eprintln!("{ended:?}\n{collected:?}");
             ended.exit_code()
@@ -36,7 +36,7 @@ pub fn main(arguments: impl Iterator<Item = OsString>) -> u8 {
 
 fn record(
     arguments: impl Iterator<Item = OsString>,
-    blocked: Blocked,
+    blocked: &Blocked,
 ) -> Result<(Ended, Collected)> {
     let line = ["cil-trace", "record"]
         .map(OsString::from)
@@ -55,8 +55,8 @@ fn record(
         let mut outputs = None;
         let subject = match target {
             Target::Command(options) => {
-                let outputs = outputs.insert(Outputs::start(&options, &blocked)?);
-                let prepared = Prepared::new(&options, outputs, &blocked)?;
+                let outputs = outputs.insert(Outputs::start(&options, blocked)?);
+                let prepared = Prepared::new(&options, outputs, blocked)?;
                 if let Some(fifo) = std::env::var_os(HOLD) {
                     eprintln!("{}", prepared.pid());
                     std::fs::File::open(fifo).context("cannot open the FIFO")?;

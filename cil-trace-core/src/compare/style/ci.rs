@@ -79,7 +79,7 @@ fn effect(test: &Test, value: f64) -> String {
 }
 
 fn verdict(test: &Test) -> String {
-    let verdict = test.verdict();
+    let verdict = test.verdict;
     match verdict {
         Verdict::Changed | Verdict::NoChange => verdict.name().to_owned(),
         Verdict::Inconclusive => match test.detectable_pct() {
