@@ -1,6 +1,9 @@
-//! Measures what tracing costs its user: the wait before the workload starts, memory, slow-down.
+//! Measures what tracing costs its user: the wait before the workload starts, memory, slow-down;
+//! and how fast and how often wrong a comparison is.
 //!
 //! Prints numbers and whether each meets its goal; asserts nothing, since time is not a test.
+
+mod compare;
 
 use crate::command::{command, output};
 use crate::scratch::Scratch;
@@ -20,7 +23,7 @@ const PAIR_SECONDS: u32 = 10;
 const CLIENTS: u32 = 2;
 const POLL: Duration = Duration::from_millis(50);
 
-/// Runs every measurement: about three minutes.
+/// Runs every measurement: about four minutes.
 ///
 /// # Errors
 /// Setting up or a run failed, or a signal came.
@@ -32,7 +35,8 @@ pub fn run() -> Result<()> {
     };
     bench.start_up()?;
     bench.memory()?;
-    bench.slow_down()
+    bench.slow_down()?;
+    compare::measure(&bench.tool)
 }
 
 struct Bench {

@@ -58,7 +58,7 @@ enum Command {
     Demo,
     /// Boot a Debian kernel in QEMU with the tool inside and run a command on an XFS there
     Vm(vm::Options),
-    /// Measure start-up time, memory and slow-down
+    /// Measure start-up time, memory and slow-down of recording, speed and errors of comparing
     Bench,
     /// The demo's own workload: create, write, fsync and unlink in DIR
     #[command(hide = true)]
