@@ -18,6 +18,11 @@ pub enum Source {
         /// Its members, in order of preference.
         any_of: &'static [&'static str],
     },
+    /// Bytes of a struct.
+    Size {
+        /// The struct.
+        of: &'static str,
+    },
     /// Value of an enumerator.
     Enumerator {
         /// The enumeration.
@@ -46,6 +51,7 @@ impl fmt::Display for Source {
             Self::Member { of, any_of } => {
                 write!(f, "{of}.{}", any_of.first().copied().unwrap_or_default())
             }
+            Self::Size { of } => write!(f, "the size of {of}"),
             Self::Enumerator { of, name } => write!(f, "{name} of enum {of}"),
             Self::Argument { event, to } => write!(f, "the argument {to} of {event}"),
             Self::ArgumentCount { event } => write!(f, "the arguments of {event}"),
@@ -139,6 +145,8 @@ macro_rules! for_each_offset {
             BIO_SIZE: Member("bio", ["bi_iter.bi_size"]);
             BIO_DISK: Member("bio", ["bi_disk"]);
             BIO_PRIVATE: Member("bio", ["bi_private"]);
+            BIO_IO_VEC: Member("bio", ["bi_io_vec"]);
+            BIO_STRUCT_SIZE: Size("bio");
             BDEV_DEV: Member("block_device", ["bd_dev"]);
             BDEV_DISK: Member("block_device", ["bd_disk"]);
             DISK_MAJOR: Member("gendisk", ["major"]);
@@ -183,6 +191,9 @@ macro_rules! source {
             of: $of,
             any_of: &$any_of,
         }
+    };
+    (Size($of:literal)) => {
+        Source::Size { of: $of }
     };
     (Enumerator($of:literal, $name:literal)) => {
         Source::Enumerator {
