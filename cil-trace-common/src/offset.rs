@@ -18,11 +18,6 @@ pub enum Source {
         /// Its members, in order of preference.
         any_of: &'static [&'static str],
     },
-    /// Bytes of a struct.
-    Size {
-        /// The struct.
-        of: &'static str,
-    },
     /// Value of an enumerator.
     Enumerator {
         /// The enumeration.
@@ -51,7 +46,6 @@ impl fmt::Display for Source {
             Self::Member { of, any_of } => {
                 write!(f, "{of}.{}", any_of.first().copied().unwrap_or_default())
             }
-            Self::Size { of } => write!(f, "the size of {of}"),
             Self::Enumerator { of, name } => write!(f, "{name} of enum {of}"),
             Self::Argument { event, to } => write!(f, "the argument {to} of {event}"),
             Self::ArgumentCount { event } => write!(f, "the arguments of {event}"),
@@ -94,6 +88,7 @@ macro_rules! for_each_offset {
             ICLOG_FLAGS: Member("xlog_in_core", ["ic_flags"]);
             ICLOG_STATE: Member("xlog_in_core", ["ic_state"]);
             ICLOG_BIO: Member("xlog_in_core", ["ic_bio"]);
+            ICLOG_BVEC: Member("xlog_in_core", ["ic_bvec"]);
             CIL_LOG: Member("xfs_cil", ["xc_log"]);
             CIL_CTX: Member("xfs_cil", ["xc_ctx"]);
             CIL_CTX_LOCK: Member("xfs_cil", ["xc_ctx_lock"]);
@@ -146,7 +141,7 @@ macro_rules! for_each_offset {
             BIO_DISK: Member("bio", ["bi_disk"]);
             BIO_PRIVATE: Member("bio", ["bi_private"]);
             BIO_IO_VEC: Member("bio", ["bi_io_vec"]);
-            BIO_STRUCT_SIZE: Size("bio");
+            BIO_INLINE_VECS: Member("bio", ["bi_inline_vecs"]);
             BDEV_DEV: Member("block_device", ["bd_dev"]);
             BDEV_DISK: Member("block_device", ["bd_disk"]);
             DISK_MAJOR: Member("gendisk", ["major"]);
@@ -191,9 +186,6 @@ macro_rules! source {
             of: $of,
             any_of: &$any_of,
         }
-    };
-    (Size($of:literal)) => {
-        Source::Size { of: $of }
     };
     (Enumerator($of:literal, $name:literal)) => {
         Source::Enumerator {

@@ -6,9 +6,9 @@
 use crate::device::{self, Waiting};
 use crate::force::outermost;
 use crate::kernel::{
-    BDEV_DEV, BDEV_DISK, BIO_BDEV, BIO_DISK, BIO_IO_VEC, BIO_OPF, BIO_PRIVATE, BIO_QUEUE_BIO,
-    BIO_REMAP_BIO, BIO_SIZE, BIO_STRUCT_SIZE, ICLOG_BIO, REQ_FUA_BIT, REQ_PREFLUSH_BIT, argument,
-    container, dev_of_disk, pointer, read,
+    BDEV_DEV, BDEV_DISK, BIO_BDEV, BIO_DISK, BIO_INLINE_VECS, BIO_IO_VEC, BIO_OPF, BIO_PRIVATE,
+    BIO_QUEUE_BIO, BIO_REMAP_BIO, BIO_SIZE, ICLOG_BIO, ICLOG_BVEC, REQ_FUA_BIT, REQ_PREFLUSH_BIT,
+    argument, container, dev_of_disk, member, pointer, read,
 };
 use crate::maps::{BIOS, DEVICES, FLUSH_STACKS, ICLOGS, armed};
 use crate::stat::{add, add_in, atomic_add, emit, event, key, lose_update, now, process, record};
@@ -227,12 +227,18 @@ fn requested(task: &mut Task, dev: u32, cause: u32) {
 /// Cause and flags of the bio that this one was cloned from, by a stacked device that may now run in
 /// a thread of its own (as `dm_wq_work` does for the data of a flushing write).
 ///
-/// A clone has its original's vectors (`__bio_clone` in block/bio.c). They lie behind the original
-/// where it was made with room for them, as an iclog's bio is.
+/// A clone has its original's vectors (`__bio_clone` in block/bio.c). An iclog's lie behind its bio,
+/// as do the few of any other one where the structure names them.
 #[inline(always)]
 fn original(bio: u64) -> Option<(u32, u32)> {
     let vectors = pointer(bio, &BIO_IO_VEC)?;
-    let original = container(vectors, &BIO_STRUCT_SIZE).filter(|original| *original != bio)?;
+    let original = match container(vectors, &BIO_INLINE_VECS) {
+        Some(original) => original,
+        None => member(container(vectors, &ICLOG_BVEC)?, &ICLOG_BIO)?,
+    };
+    if original == bio {
+        return None;
+    }
     // SAFETY: only two words are copied; the write that the original is keeps the entry.
     unsafe { BIOS.get(original) }.map(|original| (original.cause, original.flags))
 }

@@ -112,14 +112,14 @@ impl KernelBtf {
     fn value<'a>(&'a self, source: Source, structs: &mut Structs<'a>) -> Option<u32> {
         match source {
             Source::Member { of, any_of } => {
-                let (btf, found) = self.cached(of, structs)?;
+                // A look-up by name walks all types (1 ms), so it is done once per struct.
+                let (btf, found) = structs
+                    .entry(of)
+                    .or_insert_with(|| self.structure(of))
+                    .as_ref()?;
                 any_of
                     .iter()
                     .find_map(|path| member_offset(btf, found, path))
-            }
-            Source::Size { of } => {
-                let (_, found) = self.cached(of, structs)?;
-                u32::try_from(found.size()).ok()
             }
             Source::Enumerator { of, name } => self.enumerator(of, name),
             Source::Argument { event, to } => {
@@ -174,18 +174,6 @@ impl KernelBtf {
 
     fn named(&self, name: &str) -> Vec<(&NamedBtf, Type)> {
         self.all.resolve_types_by_name(name).unwrap_or_default()
-    }
-
-    /// A look-up by name walks all types (1 ms), so it is done once per struct.
-    fn cached<'a, 's>(
-        &'a self,
-        name: &'static str,
-        structs: &'s mut Structs<'a>,
-    ) -> Option<&'s (&'a NamedBtf, Struct)> {
-        structs
-            .entry(name)
-            .or_insert_with(|| self.structure(name))
-            .as_ref()
     }
 
     fn structure(&self, name: &str) -> Option<(&NamedBtf, Struct)> {

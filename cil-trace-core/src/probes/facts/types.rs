@@ -87,8 +87,6 @@ impl Types {
     pub fn value(&self, source: Source) -> Option<u32> {
         match source {
             Source::Member { of, any_of } => any_of.iter().find_map(|path| self.member(of, path)),
-            // Not noted: no probe depends on one.
-            Source::Size { .. } => None,
             Source::Enumerator { of, name } => self.enums.get(of)?.get(name).copied(),
             Source::Argument { event, to } => {
                 let index = self.arguments(event)?.iter().position(|name| name == to)?;
