@@ -126,6 +126,8 @@ metrics! {
     /// Bios with PREFLUSH or FUA to a partition that is out of scope, of a disk that is in it; `dev`
     /// is the whole disk.
     FlushForeign = 69 => "flush_foreign", Counter, "1", None;
+    /// Writes with FUA that a device above passed on after it had passed on their PREFLUSH by itself.
+    FlushRest = 70 => "flush_rest", Counter, "1", None;
     /// Requests: creation to issue; `dev` is the whole disk.
     QueueTime = 67 => "queue_time", Histogram, "ns", None;
     /// Requests: issue to completion; `dev` is the whole disk.

@@ -88,6 +88,7 @@ macro_rules! for_each_offset {
             ICLOG_FLAGS: Member("xlog_in_core", ["ic_flags"]);
             ICLOG_STATE: Member("xlog_in_core", ["ic_state"]);
             ICLOG_BIO: Member("xlog_in_core", ["ic_bio"]);
+            ICLOG_BVEC: Member("xlog_in_core", ["ic_bvec"]);
             CIL_LOG: Member("xfs_cil", ["xc_log"]);
             CIL_CTX: Member("xfs_cil", ["xc_ctx"]);
             CIL_CTX_LOCK: Member("xfs_cil", ["xc_ctx_lock"]);
@@ -139,6 +140,8 @@ macro_rules! for_each_offset {
             BIO_SIZE: Member("bio", ["bi_iter.bi_size"]);
             BIO_DISK: Member("bio", ["bi_disk"]);
             BIO_PRIVATE: Member("bio", ["bi_private"]);
+            BIO_IO_VEC: Member("bio", ["bi_io_vec"]);
+            BIO_INLINE_VECS: Member("bio", ["bi_inline_vecs"]);
             BDEV_DEV: Member("block_device", ["bd_dev"]);
             BDEV_DISK: Member("block_device", ["bd_disk"]);
             DISK_MAJOR: Member("gendisk", ["major"]);

@@ -6,9 +6,9 @@
 use crate::device::{self, Waiting};
 use crate::force::outermost;
 use crate::kernel::{
-    BDEV_DEV, BDEV_DISK, BIO_BDEV, BIO_DISK, BIO_OPF, BIO_PRIVATE, BIO_QUEUE_BIO, BIO_REMAP_BIO,
-    BIO_SIZE, ICLOG_BIO, REQ_FUA_BIT, REQ_PREFLUSH_BIT, argument, container, dev_of_disk, pointer,
-    read,
+    BDEV_DEV, BDEV_DISK, BIO_BDEV, BIO_DISK, BIO_INLINE_VECS, BIO_IO_VEC, BIO_OPF, BIO_PRIVATE,
+    BIO_QUEUE_BIO, BIO_REMAP_BIO, BIO_SIZE, ICLOG_BIO, ICLOG_BVEC, REQ_FUA_BIT, REQ_PREFLUSH_BIT,
+    argument, container, dev_of_disk, member, pointer, read,
 };
 use crate::maps::{BIOS, DEVICES, FLUSH_STACKS, ICLOGS, armed};
 use crate::stat::{add, add_in, atomic_add, emit, event, key, lose_update, now, process, record};
@@ -116,9 +116,12 @@ fn queued(ctx: &RawTracePointContext, bio: u64) -> Option<()> {
     let bytes: u32 = read(bio, &BIO_SIZE)?;
     let passed_on = task.remapped_bio == bio && task.remapped_from != dev;
     task.remapped_bio = 0;
+    let original = original(bio);
     let cause = if let Some(cause) = iclog {
         cause
-    } else if passed_on && task.flush_dev == task.remapped_from {
+    } else if let Some((cause, _)) = original {
+        cause
+    } else if passed_on && task.flush_dev != 0 {
         task.flush_cause
     } else {
         explain(groups, scope.flags, flags, bytes) as u32
@@ -163,17 +166,16 @@ fn queued(ctx: &RawTracePointContext, bio: u64) -> Option<()> {
         };
         add_in(&FLUSH_STACKS, PROBE, &by_stack, 1);
     }
-    if let Some(process) = process(PROBE, task) {
-        // SAFETY: a map value that outlives the program; the address is taken, nothing is read.
-        atomic_add(unsafe { &raw mut (*process).flushes_requested }, 1);
-    }
-    task.flush_dev = dev;
-    task.flush_cause = cause;
-    if task.push.start != 0 {
-        task.push.flushes += 1;
-        if cause == Cause::CilPush as u32 {
-            task.push.own_flushes += 1;
+    if passed_on {
+        if flags & PREFLUSH == 0 && original.is_some_and(|(_, flags)| flags & PREFLUSH != 0) {
+            let row = Key {
+                via,
+                ..key(Metric::FlushRest, dev, 0)
+            };
+            add(PROBE, &row, 1);
         }
+    } else {
+        requested(task, dev, cause);
     }
     if bytes == 0 && groups & (Group::Fsync.bit() | Group::DirFsync.bit()) != 0 && iclog.is_none() {
         fsync::flushes(task);
@@ -203,6 +205,42 @@ fn queued(ctx: &RawTracePointContext, bio: u64) -> Option<()> {
     BIOS.insert(bio, entry, 0)
         .map_err(|error| lose_update(Probe::FlushEnd, error))
         .ok()
+}
+
+/// The task itself asks for a flush, and not a stacked device on its way down.
+#[inline(always)]
+fn requested(task: &mut Task, dev: u32, cause: u32) {
+    if let Some(process) = process(PROBE, task) {
+        // SAFETY: a map value that outlives the program; the address is taken, nothing is read.
+        atomic_add(unsafe { &raw mut (*process).flushes_requested }, 1);
+    }
+    task.flush_dev = dev;
+    task.flush_cause = cause;
+    if task.push.start != 0 {
+        task.push.flushes += 1;
+        if cause == Cause::CilPush as u32 {
+            task.push.own_flushes += 1;
+        }
+    }
+}
+
+/// Cause and flags of the bio that this one was cloned from, by a stacked device that may now run in
+/// a thread of its own (as `dm_wq_work` does for the data of a flushing write).
+///
+/// A clone has its original's vectors (`__bio_clone` in block/bio.c). An iclog's lie behind its bio,
+/// as do the few of any other one where the structure names them.
+#[inline(always)]
+fn original(bio: u64) -> Option<(u32, u32)> {
+    let vectors = pointer(bio, &BIO_IO_VEC)?;
+    let original = match container(vectors, &BIO_INLINE_VECS) {
+        Some(original) => original,
+        None => member(container(vectors, &ICLOG_BVEC)?, &ICLOG_BIO)?,
+    };
+    if original == bio {
+        return None;
+    }
+    // SAFETY: only two words are copied; the write that the original is keeps the entry.
+    unsafe { BIOS.get(original) }.map(|original| (original.cause, original.flags))
 }
 
 /// A filesystem of which user space has not told, and which is in scope like every other.

@@ -53,6 +53,15 @@ pub fn of_other_bio(stack: &[&str]) -> &'static str {
     }
 }
 
+/// Why an iclog goes out on a kernel without events for them, on the stack of its bio.
+pub fn of_iclog(stack: &[&str]) -> &'static str {
+    if stack.contains(&"xlog_cil_push_work") {
+        "iclog-write"
+    } else {
+        of_force(stack)
+    }
+}
+
 /// Why an iclog went out that no force switched.
 pub fn of_flags(flags: &str) -> &'static str {
     if flags.contains("NEED_FUA") {

@@ -3,7 +3,7 @@
 
 use crate::count::{Counts, count};
 use crate::shell::output;
-use crate::tool::{device, record, reported, uint, window};
+use crate::tool::{agree, device, record, reported, uint, window};
 use crate::trace::Event;
 use crate::witness::{Witness, marked};
 use crate::xfs::{LogStats, Xfs};
@@ -20,7 +20,7 @@ struct Sequence {
 
 impl Sequence {
     fn on(xfs: Xfs) -> Self {
-        let before = LogStats::parse(&fs::read_to_string(xfs.stats()).unwrap());
+        let before = LogStats::of(&xfs);
         Self {
             witness: Witness::of(&xfs),
             before,
@@ -93,15 +93,18 @@ fn agrees_with_the_witness(sequence: &Sequence) {
     let testimony = sequence.witness.testimony();
     let events = testimony.events();
     sequence.check_statistics(&events);
-    let witnessed = count(&events, &sequence.xfs.subject(), &window(&report));
-    let reported = reported(&report, name, disk);
-    assert_eq!(reported.fsyncs, 200, "the window is not the workload's");
-    assert_eq!(reported, witnessed, "left: the report; right: ftrace");
+    let subject = sequence.xfs.subject();
+    let witnessed = count(&events, &subject, &window(&report));
+    assert_eq!(witnessed.fsyncs, 200, "the window is not the workload's");
+    agree(
+        reported(&report, name, disk),
+        witnessed.named(subject.iclog_events),
+    );
 
-    let requested: u64 = reported.flushes.values().sum();
+    let requested: u64 = witnessed.flushes.values().sum();
     assert_eq!(uint(&device(&report, name)["flushes_requested"]), requested);
     let disk_row = device(&report, disk);
-    let merged = reported.flushes_needed.cast_signed() - reported.flushes_issued.cast_signed();
+    let merged = witnessed.flushes_needed.cast_signed() - witnessed.flushes_issued.cast_signed();
     assert_eq!(disk_row["flushes_merged"], merged);
     if name != disk {
         assert_eq!(device(&report, name)["partition_of"], disk);

@@ -1,7 +1,6 @@
 //! Running cil-trace, and reading what it reports.
 
-use crate::count::Counts;
-use serde_json::Value;
+use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
@@ -110,32 +109,86 @@ pub fn rows<'a>(report: &'a Value, section: &str, device: &str) -> impl Iterator
     rows.iter().filter(move |row| row["device"] == device)
 }
 
-/// What the report says of the filesystem on `device`, whose whole disk is `disk`.
-pub fn reported(report: &Value, device_name: &str, disk: &str) -> Counts {
+/// What the report says of the filesystem on `device_name`, whose whole disk is `disk`; null what
+/// could not be measured.
+///
+/// # Panics
+/// Something measured is missing, or something that was not measured has a value.
+pub fn reported(report: &Value, device_name: &str, disk: &str) -> Value {
+    let measured = |probe: &str| {
+        let outcome = outcome(report, probe)["outcome"].as_str();
+        matches!(outcome, Some("attached" | "approximated"))
+    };
+    let number = |probe: &str, value: &Value| {
+        assert_eq!(value.is_u64(), measured(probe), "{probe}: {value:#}");
+        value.clone()
+    };
+    let map = |probe: &str, map: BTreeMap<String, Value>| {
+        assert!(measured(probe) || map.is_empty(), "{probe}: {map:#?}");
+        measured(probe).then_some(map)
+    };
     let pushes = of_device(&report["pushes"], device_name);
-    let disk_row = device(report, disk);
-    Counts {
-        forces: forces(report, device_name),
-        pushes: uint(&pushes["count"]),
-        empty_pushes: uint(&pushes["empty"]),
-        pushes_without_iclog: uint(&pushes["wrote_no_iclog"]),
-        pushes_by_trigger: pushes["by_trigger"]
-            .as_object()
-            .unwrap()
-            .iter()
-            .map(|(trigger, count)| (trigger.clone(), uint(count)))
-            .collect(),
-        iclogs: iclogs(report, device_name),
-        commits: uint(&of_device(&report["commits"], device_name)["count"]),
-        fsyncs: rows(report, "fsyncs", device_name)
-            .filter(|row| row["kind"] != "dir")
-            .map(|row| uint(&row["count"]))
-            .sum(),
-        flushes: flushes(report, device_name),
-        flushes_needed: uint(&device(report, device_name)["flushes_needed"]),
-        flushes_issued: uint(&disk_row["flushes_issued"]),
-        flushes_empty: uint(&disk_row["flushes_empty"]),
+    let by_trigger = pushes["by_trigger"].as_object().into_iter().flatten();
+    let fsyncs = rows(report, "fsyncs", device_name).filter(|row| row["kind"] != "dir");
+    let fsyncs: u64 = fsyncs.map(|row| uint(&row["count"])).sum();
+    let iclogs = iclogs(report, device_name).into_iter();
+    let own = device(report, device_name);
+    let disk = device(report, disk);
+    // Without iclogs it cannot be known.
+    let without_iclog = &pushes["wrote_no_iclog"];
+    json!({
+        "forces": map("forces", values(forces(report, device_name))),
+        "pushes": number("pushes", &pushes["count"]),
+        "empty_pushes": number("pushes", &pushes["empty"]),
+        "pushes_without_iclog": number(if measured("iclogs") { "pushes" } else { "iclogs" }, without_iclog),
+        "pushes_by_trigger": map("pushes", by_trigger.map(|(trigger, count)| (trigger.clone(), count.clone())).collect()),
+        "iclogs": map("iclogs", iclogs.map(|(cause, (writes, bytes))| {
+            (cause, json!({"writes": writes, "bytes": bytes}))
+        }).collect()),
+        "commits": number("commits", &of_device(&report["commits"], device_name)["count"]),
+        "fsyncs": measured("fsyncs").then_some(fsyncs),
+        "flushes": map("flush-requests", values(flushes(report, device_name))),
+        "flushes_needed": number("flush-requests", &own["flushes_needed"]),
+        "flushes_issued": number("flush-issues", &disk["flushes_issued"]),
+        "flushes_empty": number("flush-issues", &disk["flushes_empty"]),
+    })
+}
+
+fn values(map: BTreeMap<String, u64>) -> BTreeMap<String, Value> {
+    map.into_iter()
+        .map(|(name, count)| (name, count.into()))
+        .collect()
+}
+
+/// Holds what [`reported`] gives against [`Counts::named`], in everything that both know.
+///
+/// [`Counts::named`]: crate::count::Counts::named
+pub fn agree(mut reported: Value, mut witnessed: Value) {
+    forget(&mut reported, &witnessed);
+    forget(&mut witnessed, &reported);
+    assert_eq!(reported, witnessed, "left: the report; right: ftrace");
+}
+
+/// Makes null what is null in `other`.
+fn forget(known: &mut Value, other: &Value) {
+    match (known, other) {
+        (known, Value::Null) => *known = Value::Null,
+        (Value::Object(known), Value::Object(other)) => {
+            for (name, known) in known {
+                if let Some(other) = other.get(name) {
+                    forget(known, other);
+                }
+            }
+        }
+        _ => {}
     }
+}
+
+/// What became of a probe: its row.
+pub fn outcome<'a>(report: &'a Value, probe: &str) -> &'a Value {
+    let rows = report["probes"].as_array().unwrap();
+    let row = rows.iter().find(|row| row["probe"] == probe);
+    row.unwrap_or_else(|| panic!("no probe {probe}"))
 }
 
 /// Forces by cause.
@@ -150,28 +203,31 @@ pub fn flushes(report: &Value, device: &str) -> BTreeMap<String, u64> {
 
 /// iclog writes and their bytes by cause.
 pub fn iclogs(report: &Value, device: &str) -> BTreeMap<String, (u64, u64)> {
-    let causes = of_device(&report["iclogs"], device)["by_cause"]
-        .as_array()
-        .unwrap();
+    let causes = &of_device(&report["iclogs"], device)["by_cause"];
+    let causes = causes.as_array().into_iter().flatten();
     let row = |row: &Value| {
         (
             text(&row["cause"]),
             (uint(&row["writes"]), uint(&row["bytes"])),
         )
     };
-    causes.iter().map(row).collect()
+    causes.map(row).collect()
 }
 
-/// The part of a section for one device; the section itself where only one was watched.
+/// The part of a section for one device, which is null if it says nothing of it; the section itself
+/// where only one was watched.
 fn of_device<'a>(section: &'a Value, device: &str) -> &'a Value {
     match section["by_device"].as_array() {
-        Some(rows) => rows.iter().find(|row| row["device"] == device).unwrap(),
+        Some(rows) => {
+            let row = rows.iter().find(|row| row["device"] == device);
+            row.unwrap_or(&Value::Null)
+        }
         None => section,
     }
 }
 
 /// `field` summed by cause.
-fn sums<'a>(rows: impl Iterator<Item = &'a Value>, field: &str) -> BTreeMap<String, u64> {
+pub fn sums<'a>(rows: impl Iterator<Item = &'a Value>, field: &str) -> BTreeMap<String, u64> {
     let mut sums = BTreeMap::new();
     for row in rows {
         *sums.entry(text(&row["cause"])).or_default() += uint(&row[field]);

@@ -1,5 +1,7 @@
 //! An independent witness of a recording: a trace buffer of its own, filled by ftrace.
 
+use crate::count::Subject;
+use crate::symbols;
 use crate::trace::{Event, parse};
 use crate::xfs::Xfs;
 use std::fs;
@@ -63,16 +65,21 @@ pub struct Witness {
 impl Witness {
     /// Watches everything of `xfs` and the disk beneath.
     pub fn of(xfs: &Xfs) -> Self {
-        Self::watching(xfs, CAUSES.iter().chain(OTHERS))
+        Self::watching(&xfs.subject(), CAUSES.iter().chain(OTHERS))
+    }
+
+    /// Watches everything of `xfs` and its own device, which lies above a disk.
+    pub fn above(xfs: &Xfs) -> Self {
+        Self::watching(&xfs.subject_above(), CAUSES.iter().chain(OTHERS))
     }
 
     /// Watches what a busy workload still allows to be kept line by line: forces, iclog writes
     /// and flushes.
     pub fn of_causes(xfs: &Xfs) -> Self {
-        Self::watching(xfs, CAUSES)
+        Self::watching(&xfs.subject(), CAUSES)
     }
 
-    fn watching(xfs: &Xfs, watched: impl IntoIterator<Item = &'static Watched>) -> Self {
+    fn watching(subject: &Subject, watched: impl IntoIterator<Item = &'static Watched>) -> Self {
         static INSTANCES: AtomicU32 = AtomicU32::new(0);
         let mounted_tracefs = !Path::new(TRACEFS).join("instances").exists();
         if mounted_tracefs {
@@ -88,7 +95,6 @@ impl Witness {
         };
         witness.write("trace_clock", "mono");
         witness.write("buffer_size_kb", BUFFER_KB);
-        let subject = xfs.subject();
         let filesystem = kernel_number(&subject.filesystem, ':');
         let disk = kernel_number(&subject.disk, ',');
         for Watched {
@@ -97,11 +103,16 @@ impl Witness {
             stack,
         } in watched
         {
+            // Where there are none an iclog is its bio: [`Subject::iclog_events`].
+            if event.starts_with("xfs/xlog_iclog") && !subject.iclog_events {
+                continue;
+            }
             let filter = match filter {
                 Filter::Filesystem => format!("dev == {filesystem}"),
                 Filter::Disk => format!("dev == {disk}"),
                 Filter::Flushes => format!("dev == {disk} && rwbs ~ \"*F*\""),
-                Filter::Push => "function.function == xlog_cil_push_work".to_owned(),
+                // By name only since 6.3.
+                Filter::Push => format!("function == {:#x}", symbols::push()),
             };
             witness.write(&format!("events/{event}/filter"), &filter);
             if *stack {

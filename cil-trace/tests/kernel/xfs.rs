@@ -3,6 +3,7 @@
 use crate::count::Subject;
 use crate::disk::{Disk, Layer};
 use crate::shell::{attempt, output};
+use crate::symbols::has_iclog_events;
 use std::fs;
 use std::path::{Path, PathBuf};
 use tempfile::TempDir;
@@ -100,18 +101,28 @@ impl Xfs {
 
     /// What a trace must be searched for.
     pub fn subject(&self) -> Subject {
-        let fua = fs::read_to_string(format!("/sys/block/{}/queue/fua", self.disk())).unwrap();
+        self.subject_on(self.disk())
+    }
+
+    /// The same on its own device, where that has no queue of requests but bios all the same.
+    pub fn subject_above(&self) -> Subject {
+        self.subject_on(self.device())
+    }
+
+    fn subject_on(&self, disk: &str) -> Subject {
+        let fua = fs::read_to_string(format!("/sys/block/{disk}/queue/fua")).unwrap();
         Subject {
             filesystem: number(self.device()),
             name: self.device().to_owned(),
-            disk: number(self.disk()).replace(':', ","),
+            disk: number(disk).replace(':', ","),
             fua: fua.trim() == "1",
+            iclog_events: has_iclog_events(),
         }
     }
 }
 
 /// `major:minor` of a device.
-pub fn number(device: &str) -> String {
+fn number(device: &str) -> String {
     let path = format!("/sys/class/block/{device}/dev");
     fs::read_to_string(path).unwrap().trim().to_owned()
 }
@@ -138,6 +149,19 @@ pub struct LogStats {
 }
 
 impl LogStats {
+    /// Those of a mounted filesystem.
+    pub fn of(xfs: &Xfs) -> Self {
+        Self::parse(&fs::read_to_string(xfs.stats()).unwrap())
+    }
+
+    /// What came since `before`.
+    pub fn since(self, before: Self) -> Self {
+        Self {
+            writes: self.writes - before.writes,
+            forces: self.forces - before.forces,
+        }
+    }
+
     /// Reads it out of the statistics' text.
     pub fn parse(stats: &str) -> Self {
         let line = stats

@@ -116,7 +116,8 @@ fn merged(model: &Model, disk: Dev, issued: u64) -> Option<i64> {
 }
 
 /// Flushes requested beneath a device on its behalf, for each that was requested of it. Those of
-/// partitions are their disk's, because the device above another is always a whole disk.
+/// partitions are their disk's, because the device above another is always a whole disk. A write
+/// with PREFLUSH and FUA that comes down as a flush and a write with FUA is one all the same.
 fn fan_out(model: &Model, device: &Device) -> Option<f64> {
     if !model.measured(Probe::FlushRequests) {
         return None;
@@ -126,6 +127,8 @@ fn fan_out(model: &Model, device: &Device) -> Option<f64> {
     let requested = model.sum(Metric::FlushRequested, |series| own(series.dev))
         + model.counter(Metric::FlushForeign, device.dev);
     let beneath = model.sum(Metric::FlushRequested, |series| own(series.via));
+    let rests = model.sum(Metric::FlushRest, |series| own(series.via));
+    let beneath = beneath.saturating_sub(rests);
     let stacked = beneath > 0 || !device.stacked_on.is_empty();
     (stacked && requested > 0).then(|| beneath as f64 / requested as f64)
 }
