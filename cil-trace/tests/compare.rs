@@ -160,6 +160,9 @@ fn halves_that_differ_are_a_failure() {
     steady.stdout(contains(
         "A/A: of 1 tests between halves of the same runs 0 found a change, no more than",
     ));
+    files.write("few.json", r#"{"t.x": [1, 2, 3, 4, 5, 6, 7]}"#);
+    let few = files.compare(&["--aa", "few.json"]).code(1);
+    few.stdout(contains("it takes eight runs"));
     files.write(
         "by-turns.json",
         r#"{"t.x": [1, 2, 1.01, 2.01, 1, 2, 1.01, 2.02, 1, 2]}"#,

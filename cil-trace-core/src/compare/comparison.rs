@@ -238,11 +238,12 @@ impl Comparison {
         (changed, self.tests.iter().sum())
     }
 
-    /// Whether no more was found than chance may give: at most 5 % of what was tested.
+    /// Whether no more was found than chance may give: at most 5 % of what was tested. False if there
+    /// were too few runs to test anything.
     #[must_use]
     pub fn holds(&self) -> bool {
         let (changed, tests) = self.share_changed();
-        changed as f64 <= ALPHA * tests as f64
+        tests > 0 && changed as f64 <= ALPHA * tests as f64
     }
 
     /// How many runs would do where there are too few.

@@ -5,7 +5,7 @@
 
 use super::super::names::{Better, better};
 use super::super::statistics::{ALPHA, sample_deviation};
-use super::super::{Cell, Change, Comparison, Of, Row};
+use super::super::{Cell, Change, Circumstances, Comparison, Of, Row};
 use super::cut;
 use std::collections::BTreeSet;
 use std::fmt::Write;
@@ -134,10 +134,9 @@ fn header(width: usize, comparison: &Comparison) -> String {
         format!("{:width$}{}\n", "", columns.collect::<String>())
     };
     let side = |index: usize| &comparison.sides[index];
-    let described = comparison
-        .sides
-        .iter()
-        .any(|side| !side.description.is_empty());
+    // Kernels have room; of a command the beginning, which is the same on all sides, says nothing.
+    let fits = |side: &Circumstances| (1..COLUMN).contains(&side.description.chars().count());
+    let described = comparison.sides.iter().all(fits);
     let above = if described {
         line(&|index| side(index).description.clone())
     } else {

@@ -45,7 +45,9 @@ fn runs(comparison: &Comparison) -> String {
 /// What a comparison of halves says of the method, or of the runs.
 fn halves(comparison: &Comparison) -> Option<String> {
     let (changed, tests) = comparison.share_changed();
-    let conclusion = if comparison.holds() {
+    let conclusion = if tests == 0 {
+        "which says nothing: it takes eight runs, four a half"
+    } else if comparison.holds() {
         "no more than 5 %, as it must be"
     } else {
         "more than 5 %: the runs drift or depend on each other; look for warming up, another \
