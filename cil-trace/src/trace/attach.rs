@@ -7,6 +7,7 @@ use aya::Ebpf;
 use aya::programs::{BtfTracePoint, FEntry, FExit, KProbe, ProgramError, RawTracePoint};
 use cil_trace_core::probes::{Attach, Home, Obstacle, Place, Program, Site};
 use std::collections::BTreeMap;
+use std::error::Error;
 use std::fs;
 use std::io;
 use std::os::fd::{AsFd as _, AsRawFd as _, OwnedFd};
@@ -150,6 +151,7 @@ impl<'a> Attacher<'a> {
         let attached = modules.attach(program, module, &self.kernel.btf);
         let attached = attached.map_err(|refusal| match refusal {
             Refusal::Rejected(Rejected { error, log }) => explain_load(&error, &log, what),
+            Refusal::NotPermitted(text) => Obstacle::Refused(format!("{what}: {text}")),
             Refusal::Other(text) => Obstacle::Failed(format!("{what}: {text}")),
         })?;
         Ok(Attached {
@@ -172,7 +174,7 @@ impl<'a> Attacher<'a> {
                     io_error,
                     verifier_log,
                 } => explain_load(io_error, &verifier_log.to_string(), what),
-                error => Obstacle::Failed(format!("{what}: {error}")),
+                error => Obstacle::Failed(format!("{what}: {}", chain(error))),
             }
         })?;
         let found = self.ebpf.program(program.name);
@@ -253,6 +255,17 @@ fn explain_load(error: &io::Error, verifier_log: &str, what: &str) -> Obstacle {
         )),
         None => Obstacle::Failed(format!("{what}: {error}")),
     }
+}
+
+/// An error with its causes, which aya leaves out of its texts.
+fn chain(error: &dyn Error) -> String {
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        text = format!("{text}: {error}");
+        cause = error.source();
+    }
+    text
 }
 
 /// The last line of the verifier's log that is not one of the statistics that close it.

@@ -13,7 +13,6 @@ use aya_obj::Object;
 use aya_obj::generated::bpf_attach_type;
 use cil_trace_core::probes::{Attach, Program};
 use std::collections::{BTreeMap, HashSet};
-use std::io;
 use std::os::fd::{AsFd as _, AsRawFd as _, BorrowedFd, OwnedFd};
 
 /// The programs of the eBPF object, ready to be loaded.
@@ -35,14 +34,10 @@ pub struct ModuleProgram {
 pub enum Refusal {
     /// The kernel did not let the program in.
     Rejected(Rejected),
+    /// This process may not do what it takes.
+    NotPermitted(&'static str),
     /// Something else, in words.
     Other(String),
-}
-
-impl From<(&str, io::Error)> for Refusal {
-    fn from((what, error): (&str, io::Error)) -> Self {
-        Self::Other(format!("{what}: {error}"))
-    }
 }
 
 impl ModulePrograms {
@@ -116,8 +111,12 @@ impl ModulePrograms {
         };
         let (license, instructions) = (&found.license, &function.instructions);
         if !self.btf.contains_key(module) {
-            let what = "opening its module's BTF, which needs CAP_SYS_ADMIN";
-            let btf = bpf::module_btf(module).map_err(|error| (what, error))?;
+            let btf = bpf::module_btf(module).map_err(|error| match error.raw_os_error() {
+                Some(libc::EPERM) => {
+                    Refusal::NotPermitted("opening its module's BTF needs CAP_SYS_ADMIN")
+                }
+                _ => Refusal::Other(format!("opening the BTF of {module}: {error}")),
+            })?;
             self.btf.insert(module.to_owned(), btf);
         }
         let loaded = bpf::load(&Tracing {
@@ -129,7 +128,8 @@ impl ModulePrograms {
             module: self.btf.get(module).map(OwnedFd::as_fd),
         })
         .map_err(Refusal::Rejected)?;
-        let link = bpf::attach(loaded.as_fd()).map_err(|error| ("attaching it", error))?;
+        let link = bpf::attach(loaded.as_fd())
+            .map_err(|error| Refusal::Other(format!("attaching it: {error}")))?;
         Ok(ModuleProgram {
             program: loaded,
             link,
