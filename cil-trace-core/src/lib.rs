@@ -5,6 +5,7 @@
 //! environment, /proc or /sys, so a replayed recording gives the numbers that were seen live.
 
 pub mod compare;
+pub mod debuginfo;
 pub mod decode;
 pub mod device;
 pub mod export;
