@@ -3,6 +3,7 @@
 //! Depends on none of the workspace's crates: it must run before any of them compiles, and it
 //! knows the tool only by its command line.
 
+mod apt;
 mod bench;
 mod build;
 mod command;
