@@ -12,6 +12,7 @@ pub mod export;
 pub mod flame;
 pub mod histogram;
 pub mod model;
+pub mod offsets;
 pub mod probes;
 pub mod profile;
 pub mod recording;
