@@ -5,12 +5,14 @@
 //! environment, /proc or /sys, so a replayed recording gives the numbers that were seen live.
 
 pub mod compare;
+pub mod debuginfo;
 pub mod decode;
 pub mod device;
 pub mod export;
 pub mod flame;
 pub mod histogram;
 pub mod model;
+pub mod offsets;
 pub mod probes;
 pub mod profile;
 pub mod recording;

@@ -13,7 +13,7 @@ mod outcome;
 mod resolve;
 mod way;
 
-pub use kernel::{Home, Kernel, Part, source_name};
+pub use kernel::{Home, Kernel, Part, source_name, version};
 pub use layout::Layout;
 pub use outcome::{Obstacle, outcomes};
 pub use resolve::{OpenWay, Place, Resolution, Site, resolve, site};
@@ -90,16 +90,22 @@ pub enum Otherwise {
     Approximated(&'static str),
 }
 
+/// Programs by attach kind and target; each is named after both, or after the kind and what follows
+/// `as`.
 macro_rules! programs {
-    ($( $attach:ident $name:ident ),+ $(,)?) => {
-        &[ $( programs!(@one $attach $name) ),+ ]
+    ($( $attach:ident $target:ident $( as $name:ident )? ),+ $(,)?) => {
+        &[ $( programs!(@one $attach $target $( $name )?) ),+ ]
     };
-    (@one RawTracepoint $name:ident) => { program(Attach::RawTracepoint, stringify!($name), stringify!($name)) };
-    (@one BtfTracepoint $name:ident) => { program(Attach::BtfTracepoint, concat!("btf_", stringify!($name)), stringify!($name)) };
-    (@one Kprobe $name:ident) => { program(Attach::Kprobe, concat!("kprobe_", stringify!($name)), stringify!($name)) };
-    (@one Kretprobe $name:ident) => { program(Attach::Kretprobe, concat!("kretprobe_", stringify!($name)), stringify!($name)) };
-    (@one Fentry $name:ident) => { program(Attach::Fentry, concat!("fentry_", stringify!($name)), stringify!($name)) };
-    (@one Fexit $name:ident) => { program(Attach::Fexit, concat!("fexit_", stringify!($name)), stringify!($name)) };
+    (@one $attach:ident $target:ident) => { programs!(@one $attach $target $target) };
+    (@one $attach:ident $target:ident $name:ident) => {
+        program(Attach::$attach, programs!(@name $attach $name), stringify!($target))
+    };
+    (@name RawTracepoint $name:ident) => { stringify!($name) };
+    (@name BtfTracepoint $name:ident) => { concat!("btf_", stringify!($name)) };
+    (@name Kprobe $name:ident) => { concat!("kprobe_", stringify!($name)) };
+    (@name Kretprobe $name:ident) => { concat!("kretprobe_", stringify!($name)) };
+    (@name Fentry $name:ident) => { concat!("fentry_", stringify!($name)) };
+    (@name Fexit $name:ident) => { concat!("fexit_", stringify!($name)) };
 }
 
 const fn program(attach: Attach, name: &'static str, target: &'static str) -> Program {
@@ -215,14 +221,27 @@ pub const PROBES: &[Row] = &[
         sets: &[Log, Flush],
         quantity: "iclog writes: cause, fill, latency; log space",
         layouts: &[ICLOG, DEV_OF_LOG],
-        ways: &[measured(programs![
-            RawTracepoint xlog_iclog_switch,
-            RawTracepoint xlog_iclog_wait_on,
-            RawTracepoint xlog_iclog_get_space,
-            RawTracepoint xlog_iclog_release,
-            RawTracepoint xlog_iclog_syncing,
-            RawTracepoint xlog_iclog_sync_done,
-        ])],
+        ways: &[
+            measured(programs![
+                RawTracepoint xlog_iclog_switch,
+                RawTracepoint xlog_iclog_wait_on,
+                RawTracepoint xlog_iclog_get_space,
+                RawTracepoint xlog_iclog_release,
+                RawTracepoint xlog_iclog_syncing,
+                RawTracepoint xlog_iclog_sync_done,
+            ]),
+            measured(programs![
+                Kprobe xlog_state_switch_iclogs,
+                Kprobe xlog_wait_on_iclog,
+                Kprobe xlog_state_get_iclog_space as iclog_get_space,
+                Kretprobe xlog_state_get_iclog_space as iclog_get_space,
+                Kprobe xlog_state_release_iclog,
+                Kprobe xfs_log_release_iclog,
+                Kprobe xlog_sync,
+                Kprobe xlog_write_iclog,
+                Kprobe xlog_state_done_syncing,
+            ]),
+        ],
         otherwise: Skipped("no xlog_iclog tracepoints (they came with 5.14)"),
     },
     Row {
@@ -263,6 +282,8 @@ pub const PROBES: &[Row] = &[
         layouts: &[DEV_OF_INODE],
         ways: &[
             measured(programs![Fexit xfs_file_fsync, Fexit xfs_dir_fsync]),
+            // Both end with what the filesystem does. A return probe on that would hide its callers.
+            measured(programs![Fexit vfs_fsync_range, Fexit vfs_fsync]),
             measured(programs![Kretprobe xfs_file_fsync, Kretprobe xfs_dir_fsync]),
             near(programs![BtfTracepoint sched_switch], END_BY_SLEEP),
         ],

@@ -45,7 +45,7 @@ fn every_offset_is_what_it_was() {
         let facts = facts(kernel);
         let mut text = String::new();
         for row in OFFSETS {
-            let value = facts.types.value(row.source);
+            let value = facts.offset(row);
             assert_eq!(facts.has_offset(row.global), value.is_some());
             let value = value.map_or("-".to_owned(), |value| value.to_string());
             writeln!(text, "{value:>6} {}", row.source).unwrap();

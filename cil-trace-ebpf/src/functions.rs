@@ -50,6 +50,18 @@ macro_rules! entries {
     };
 }
 
+#[fexit(function = "_")]
+pub fn fexit_vfs_fsync_range(_ctx: FExitContext) -> i32 {
+    fsync_returns();
+    0
+}
+
+#[fexit(function = "_")]
+pub fn fexit_vfs_fsync(_ctx: FExitContext) -> i32 {
+    fsync_returns();
+    0
+}
+
 returns! {
     fexit_xfs_log_force, kretprobe_xfs_log_force => force_returns();
     fexit_xfs_log_force_seq, kretprobe_xfs_log_force_seq => force_returns();

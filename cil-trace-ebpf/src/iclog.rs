@@ -13,6 +13,7 @@ use crate::maps::{ICLOGS, armed};
 use crate::stat::{EEXIST, add, count, emit, event, key, lose_update, now, record};
 use crate::task::{self, NOBODY, Task, Who};
 use crate::{force, push, stack};
+use aya_ebpf::EbpfContext;
 use aya_ebpf::bindings::BPF_NOEXIST;
 use aya_ebpf::macros::raw_tracepoint;
 use aya_ebpf::programs::RawTracePointContext;
@@ -20,6 +21,7 @@ use cil_trace_common::cause::Cause;
 use cil_trace_common::event::EventKind;
 use cil_trace_common::function::Group;
 use cil_trace_common::metric::Metric;
+use cil_trace_common::offset::ABSENT;
 use cil_trace_common::probe::Probe;
 
 const PROBE: Probe = Probe::Iclogs;
@@ -102,18 +104,19 @@ fn mark(iclog: u64, task: &Task, cause: u32) {
 
 #[raw_tracepoint(tracepoint = "xlog_iclog_switch")]
 pub fn xlog_iclog_switch(ctx: RawTracePointContext) -> i32 {
-    switched(&ctx);
+    switched(&ctx, ctx.arg(0), ctx.arg(1));
     0
 }
 
-fn switched(ctx: &RawTracePointContext) -> Option<()> {
+/// `iclog` takes no more, at the wish of the function that `caller` lies in.
+#[inline(always)]
+pub fn switched(ctx: &impl EbpfContext, iclog: u64, caller: u64) -> Option<()> {
     let state = armed()?;
     let task = task::current(PROBE)?;
-    let caller = stack::group_of(ctx.arg(1), state.ranges);
+    let caller = stack::group_of(caller, state.ranges);
     if task.push.start != 0 || caller == Group::IclogSpace.bit() {
         return None;
     }
-    let iclog: u64 = ctx.arg(0);
     dev_of(iclog)?;
     let cause = if task.force.start != 0 {
         task.force.cause
@@ -132,7 +135,9 @@ pub fn xlog_iclog_wait_on(ctx: RawTracePointContext) -> i32 {
     0
 }
 
-fn waited_for(iclog: u64) -> Option<()> {
+/// The force that the current task is in waits for `iclog`, if that is not written yet.
+#[inline(always)]
+pub fn waited_for(iclog: u64) -> Option<()> {
     armed()?;
     let task = task::known()?;
     // A force without XFS_LOG_SYNC never comes here, and may be what the task was in last.
@@ -167,13 +172,18 @@ pub fn xlog_iclog_get_space(ctx: RawTracePointContext) -> i32 {
 
 #[raw_tracepoint(tracepoint = "xlog_iclog_release")]
 pub fn xlog_iclog_release(ctx: RawTracePointContext) -> i32 {
-    let iclog: u64 = ctx.arg(0);
+    released(ctx.arg(0));
+    0
+}
+
+/// The current task has written to `iclog` what it wanted to.
+#[inline(always)]
+pub fn released(iclog: u64) {
     if armed().is_some()
         && let Some(task) = task::known()
     {
         push::writes_to(task, iclog, read(iclog, &ICLOG_OFFSET).unwrap_or(0));
     }
-    0
 }
 
 #[raw_tracepoint(tracepoint = "xlog_iclog_syncing")]
@@ -182,18 +192,22 @@ pub fn xlog_iclog_syncing(ctx: RawTracePointContext) -> i32 {
     0
 }
 
-fn submitted(iclog: u64) -> Option<()> {
+/// `iclog` is on its way to the device.
+#[inline(always)]
+pub fn submitted(iclog: u64) -> Option<()> {
     armed()?;
     let dev = dev_of(iclog)?;
     let task = task::current(PROBE)?;
     let offset: u32 = read(iclog, &ICLOG_OFFSET)?;
-    let flags: u32 = read(iclog, &ICLOG_FLAGS)?;
+    let flags = flags(iclog)?;
     let entry = entry(iclog)?;
     if entry.marked == 0 {
         entry.cause = if flags == 0 {
             Cause::IclogWrite as u32
         } else if task.push.start == 0 && task.force.start != 0 {
             task.force.cause
+        } else if ICLOG_FLAGS.load() == ABSENT {
+            Cause::IclogWrite as u32
         } else if flags & XLOG_ICL_NEED_FUA != 0 {
             Cause::CheckpointCommit as u32
         } else {
@@ -233,6 +247,26 @@ fn submitted(iclog: u64) -> Option<()> {
     record_space(log, dev)
 }
 
+/// What an iclog's write asks of the device. Until 5.14 that was not up to the iclog: every write was
+/// to be durable, and flushed first.
+#[inline(always)]
+fn flags(iclog: u64) -> Option<u32> {
+    if ICLOG_FLAGS.load() == ABSENT {
+        return Some(XLOG_ICL_NEED_FLUSH | XLOG_ICL_NEED_FUA);
+    }
+    read(iclog, &ICLOG_FLAGS)
+}
+
+/// The write of `iclog` needs no flush: the data device has been flushed separately, because the log
+/// is on another, or because the write is split at the log's end.
+#[inline(always)]
+pub fn flushed_before(iclog: u64) {
+    if let Some(entry) = ICLOGS.get_ptr_mut(iclog) {
+        // SAFETY: an iclog is written by one task at a time.
+        unsafe { (*entry).flags &= !XLOG_ICL_NEED_FLUSH };
+    }
+}
+
 /// Records how much of the log lies between its tail and its head.
 ///
 /// The tail is a log sequence number, cycle in the upper and block in the lower half; the head is
@@ -267,7 +301,9 @@ pub fn xlog_iclog_sync_done(ctx: RawTracePointContext) -> i32 {
     0
 }
 
-fn completed(iclog: u64) -> Option<()> {
+/// The write of `iclog` is done.
+#[inline(always)]
+pub fn completed(iclog: u64) -> Option<()> {
     armed()?;
     // SAFETY: the entry is copied before it is removed.
     let entry = *unsafe { ICLOGS.get(iclog) }?;

@@ -158,6 +158,8 @@ pub struct Push {
     pub bytes: u64,
     /// The iclog it released last.
     pub last_iclog: u64,
+    /// Where the offset is that a reservation of iclog space returns.
+    pub offset_at: u64,
     /// Filesystem.
     pub dev: u32,
     /// Trigger.

@@ -54,7 +54,12 @@ impl Level {
         match self {
             Self::Style => style::run(),
             Self::Pure => {
-                let packages = ["cil-trace-common", "cil-trace-core", "xtask"];
+                let packages = [
+                    "cil-trace-common",
+                    "cil-trace-core",
+                    "cil-trace-offsets",
+                    "xtask",
+                ];
                 cargo_test(
                     cargo()
                         .arg("test")

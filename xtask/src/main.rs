@@ -3,12 +3,14 @@
 //! Depends on none of the workspace's crates: it must run before any of them compiles, and it
 //! knows the tool only by its command line.
 
+mod apt;
 mod bench;
 mod build;
 mod command;
 mod demo;
 mod interrupt;
 mod level;
+mod offsets;
 mod packages;
 mod scratch;
 mod setup;
@@ -58,6 +60,8 @@ enum Command {
     Demo,
     /// Boot a Debian kernel in QEMU with the tool inside and run a command on an XFS there
     Vm(vm::Options),
+    /// Make the offsets of kernels anew that do not describe their modules' types, from Debian packages
+    Offsets(offsets::Options),
     /// Measure start-up time, memory and slow-down of recording, speed and errors of comparing
     Bench,
     /// The demo's own workload: create, write, fsync and unlink in DIR
@@ -92,6 +96,7 @@ fn run(command: Command) -> Result<ExitCode> {
         }
         Command::Demo => demo::run().map(|()| ExitCode::SUCCESS),
         Command::Vm(options) => vm::run(&options),
+        Command::Offsets(options) => offsets::run_with(&options).map(|()| ExitCode::SUCCESS),
         Command::Bench => bench::run().map(|()| ExitCode::SUCCESS),
         Command::Workload { dir, seconds } => {
             workload::run(&dir, seconds).map(|()| ExitCode::SUCCESS)

@@ -10,7 +10,8 @@ pub use selection::{is_relevant_event, is_relevant_function, relevant_enums, rel
 pub use types::{Arguments, Member, Types};
 
 use super::{Home, Kernel, Part, source_name};
-use cil_trace_common::offset::OFFSETS;
+use crate::offsets::Layout;
+use cil_trace_common::offset::{OFFSETS, Offset};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -26,6 +27,9 @@ pub struct KernelFacts {
     pub release: String,
     /// `uname -m`.
     pub architecture: String,
+    /// The build id of the code that is XFS.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub xfs_build: Option<String>,
     /// Whether kprobes can be attached.
     pub kprobes: bool,
     /// Why programs on BPF trampolines are refused.
@@ -41,6 +45,14 @@ pub struct KernelFacts {
 }
 
 impl Kernel for KernelFacts {
+    fn release(&self) -> &str {
+        &self.release
+    }
+
+    fn xfs_build(&self) -> Option<&str> {
+        self.xfs_build.as_deref()
+    }
+
     fn has_event(&self, name: &str) -> bool {
         home_of(&self.events, name).is_some()
     }
@@ -71,7 +83,18 @@ impl Kernel for KernelFacts {
 
     fn has_offset(&self, global: &str) -> bool {
         let row = OFFSETS.iter().find(|row| row.global == global);
-        row.is_some_and(|row| self.types.value(row.source).is_some())
+        row.is_some_and(|row| self.offset(row).is_some())
+    }
+}
+
+impl KernelFacts {
+    /// What a row's global is set to; `None` if the kernel has no such thing.
+    #[must_use]
+    pub fn offset(&self, row: &Offset) -> Option<u32> {
+        self.types.value(row.source).or_else(|| {
+            let layout = Layout::of_build(self.xfs_build.as_deref()?)?;
+            layout.get(row.global)
+        })
     }
 }
 

@@ -8,6 +8,10 @@ use std::fmt;
 /// Answered by the running kernel, and by what was noted down of another
 /// ([`KernelFacts`](super::facts::KernelFacts)).
 pub trait Kernel {
+    /// `uname -r`.
+    fn release(&self) -> &str;
+    /// The build id of the code that is XFS: the module's, or the kernel's.
+    fn xfs_build(&self) -> Option<&str>;
     /// Whether a tracepoint exists, built in or in a loaded module.
     fn has_event(&self, name: &str) -> bool;
     /// Whose BTF describes a tracepoint.
@@ -23,6 +27,13 @@ pub trait Kernel {
     fn trampolines_refused(&self) -> Option<&str>;
     /// Whether the offset with this name is known.
     fn has_offset(&self, global: &str) -> bool;
+}
+
+/// The first two numbers of a release, by which kernels are ordered.
+#[must_use]
+pub fn version(release: &str) -> Option<(u32, u32)> {
+    let mut numbers = release.split(|character: char| !character.is_ascii_digit());
+    Some((numbers.next()?.parse().ok()?, numbers.next()?.parse().ok()?))
 }
 
 /// Who holds code and describes it.

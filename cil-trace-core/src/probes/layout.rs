@@ -46,11 +46,12 @@ pub(super) const CHECKPOINT_OF_WORK: Layout = &[
         "CIL_LOG",
     ],
 ];
+/// What there is to know of an iclog; it has flags since 5.14.
 pub(super) const ICLOG: Layout = &[&[
     "ICLOG_LOG",
     "ICLOG_OFFSET",
-    "ICLOG_FLAGS",
     "ICLOG_STATE",
+    "ICLOG_BIO",
     "LOG_ICLOG_SIZE",
 ]];
 pub(super) const BIO_FLAGS: Layout = &[&["BIO_OPF", "BIO_SIZE", "REQ_PREFLUSH_BIT", "REQ_FUA_BIT"]];

@@ -40,11 +40,11 @@ fn outcome(
     mut attach: impl FnMut(&[Site]) -> Result<(), Obstacle>,
 ) -> ProbeOutcome {
     let resolution = resolve(row, kernel);
-    let mut reasons = resolution.obstacles;
+    let mut reasons = Vec::new();
     let mut failed = false;
     for way in resolution.open {
         match attach(&way.sites) {
-            Ok(()) => return taken(row, &way, &reasons),
+            Ok(()) => return taken(row, &way, &[way.instead_of.as_slice(), &reasons].concat()),
             Err(Obstacle::Refused(reason)) => reasons.push(reason),
             Err(Obstacle::Failed(reason)) => {
                 failed = true;
@@ -52,7 +52,7 @@ fn outcome(
             }
         }
     }
-    let reason = reasons.join("; ");
+    let reason = [resolution.obstacles, reasons].concat().join("; ");
     let (outcome, how, reason) = match (row.otherwise, resolution.unknown) {
         (Otherwise::Approximated(by), unknown) => {
             (Outcome::Approximated, by, unknown.unwrap_or(reason))

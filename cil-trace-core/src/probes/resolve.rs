@@ -1,7 +1,9 @@
 //! Which way a kernel leaves open for a probe, decided from what is known of that kernel.
 
+use super::kernel::version;
 use super::{Attach, Home, Kernel, Part, Program, Row, Way};
-use cil_trace_common::offset::OFFSETS;
+use cil_trace_common::function::Group;
+use cil_trace_common::offset::{OFFSETS, Source};
 
 /// Where a program goes on one kernel.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -50,6 +52,8 @@ pub struct OpenWay {
     pub sites: Vec<Site>,
     /// What it does not see.
     pub gaps: Vec<String>,
+    /// Why better ways are not open.
+    pub instead_of: Vec<String>,
 }
 
 impl OpenWay {
@@ -79,11 +83,14 @@ pub fn resolve(row: &Row, kernel: &dyn Kernel) -> Resolution {
     let mut resolution = Resolution::default();
     for way in row.ways {
         match open(way, kernel) {
-            Ok(way) => resolution.open.push(way),
+            Ok(way) => resolution.open.push(OpenWay {
+                instead_of: resolution.obstacles.clone(),
+                ..way
+            }),
+            Err(reason) if resolution.obstacles.contains(&reason) => {}
             Err(reason) => resolution.obstacles.push(reason),
         }
     }
-    resolution.obstacles.dedup();
     if !resolution.open.is_empty() {
         resolution.unknown = unknown_layout(row, kernel);
     }
@@ -105,7 +112,12 @@ fn open(way: &'static Way, kernel: &dyn Kernel) -> Result<OpenWay, String> {
         }
         sites.push(Site { program, place });
     }
-    Ok(OpenWay { way, sites, gaps })
+    Ok(OpenWay {
+        way,
+        sites,
+        gaps,
+        instead_of: Vec::new(),
+    })
 }
 
 /// Where a program of a way goes.
@@ -151,14 +163,17 @@ pub fn site(program: &Program, way: &Way, kernel: &dyn Kernel) -> Result<Place, 
 const NO_XFS: &str = "XFS is not loaded, or none is mounted";
 
 fn of_xfs(name: &str) -> bool {
-    ["xfs_", "xlog_", "xlog."]
-        .iter()
-        .any(|start| name.starts_with(start))
+    name == "xlog" || name.starts_with("xfs_") || name.starts_with("xlog_")
 }
 
 /// By a tracepoint that every XFS has.
 fn has_xfs(kernel: &dyn Kernel) -> bool {
     kernel.has_event("xfs_log_force")
+}
+
+/// By a member that every XFS has.
+fn knows_xfs(kernel: &dyn Kernel) -> bool {
+    kernel.has_offset("LOG_MOUNT")
 }
 
 /// Clones serve a way that does not read their arguments.
@@ -170,6 +185,12 @@ fn by_symbols(
 ) -> Result<Place, String> {
     if !kernel.has_kprobes() {
         return Err("this kernel has no kprobes".to_owned());
+    }
+    if program.attach == Attach::Kretprobe && hides_callers(program.target, kernel) {
+        return Err(format!(
+            "before 5.16 no stack goes past a return probe, and who calls {} says why",
+            program.target
+        ));
     }
     // An end without its beginning tells nothing, so both go to the same places.
     let arguments = way.programs.iter().any(|other| {
@@ -188,6 +209,15 @@ fn by_symbols(
         ));
     }
     Ok(Place::Symbols(usable))
+}
+
+/// Whether a return probe on a function would hide those by which causes are told. Stacks go past one
+/// since 5.16 (19138af1bd88, "x86/unwind: Recover kretprobe trampoline entry").
+fn hides_callers(target: &str, kernel: &dyn Kernel) -> bool {
+    version(kernel.release()).is_some_and(|version| version < (5, 16))
+        && [Group::LogForce, Group::Fsync, Group::DirFsync]
+            .iter()
+            .any(|group| group.symbols().contains(&target))
 }
 
 fn by_trampoline(target: &str, symbols: &[String], kernel: &dyn Kernel) -> Result<Place, String> {
@@ -238,17 +268,32 @@ fn unknown_layout(row: &Row, kernel: &dyn Kernel) -> Option<String> {
         }
         missing
     })?;
-    let what = OFFSETS
-        .iter()
-        .find(|offset| offset.global == missing)
-        .map_or_else(|| missing.to_owned(), |offset| offset.source.to_string());
-    if of_xfs(&what) && !has_xfs(kernel) {
-        return Some(NO_XFS.to_owned());
+    let row = OFFSETS.iter().find(|offset| offset.global == missing)?;
+    Some(why_unknown(row.source, kernel))
+}
+
+fn why_unknown(source: Source, kernel: &dyn Kernel) -> String {
+    let structure = match source {
+        Source::Member { of, .. } => of,
+        _ => "",
+    };
+    if structure.starts_with("loop_") {
+        return "the module loop is not loaded, or has no work queue (before 5.14)".to_owned();
     }
-    Some(format!(
-        "no BTF describes {what}: its module is not loaded, or the kernel was built without \
-         CONFIG_DEBUG_INFO_BTF_MODULES (5.11 and later can have it)"
-    ))
+    if of_xfs(structure) && !has_xfs(kernel) {
+        return NO_XFS.to_owned();
+    }
+    if !of_xfs(structure) || knows_xfs(kernel) {
+        return format!("this kernel has no {source}");
+    }
+    let release = kernel.release();
+    let build = kernel.xfs_build().unwrap_or("without an id");
+    format!(
+        "no BTF describes {source} (it needs CONFIG_DEBUG_INFO_BTF_MODULES, which came with 5.11), \
+         and the build {build} of XFS in Linux {release} is none of those whose offsets come with \
+         cil-trace: install its debug information (Debian's is linux-image-{release}-dbg), or name \
+         it with --debuginfo PATH"
+    )
 }
 
 #[cfg(test)]
@@ -282,6 +327,12 @@ mod tests {
     struct WithoutModuleTypes;
 
     impl Kernel for WithoutModuleTypes {
+        fn release(&self) -> &str {
+            "5.10.0-99-amd64"
+        }
+        fn xfs_build(&self) -> Option<&str> {
+            Some("0123")
+        }
         fn has_event(&self, _: &str) -> bool {
             true
         }
@@ -330,8 +381,10 @@ mod tests {
         assert_eq!(
             resolution.unknown.as_deref(),
             Some(
-                "no BTF describes xfs_trans.t_mountp: its module is not loaded, or the kernel was \
-                 built without CONFIG_DEBUG_INFO_BTF_MODULES (5.11 and later can have it)"
+                "no BTF describes xfs_trans.t_mountp (it needs CONFIG_DEBUG_INFO_BTF_MODULES, \
+                 which came with 5.11), and the build 0123 of XFS in Linux 5.10.0-99-amd64 is none \
+                 of those whose offsets come with cil-trace: install its debug information \
+                 (Debian's is linux-image-5.10.0-99-amd64-dbg), or name it with --debuginfo PATH"
             )
         );
     }

@@ -37,6 +37,13 @@ impl Offsets {
             .map(|&(global, value)| (global, value.unwrap_or(ABSENT)))
     }
 
+    /// Takes what is still unknown from elsewhere.
+    pub fn complete(&mut self, value: impl Fn(&str) -> Option<u32>) {
+        for (global, known) in &mut self.values {
+            *known = known.or_else(|| value(global));
+        }
+    }
+
     /// The value of one global.
     #[must_use]
     pub fn get(&self, global: &str) -> Option<u32> {

@@ -4,6 +4,7 @@
 //! must not be here: loading or attaching of BPF programs.
 
 pub mod btf;
+pub mod build_id;
 pub mod devices;
 pub mod environment;
 mod ioctl;

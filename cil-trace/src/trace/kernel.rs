@@ -2,11 +2,13 @@
 
 use super::bpf::{self, Tracing};
 use crate::system::btf::{KernelBtf, Offsets};
+use crate::system::build_id;
 use crate::system::kallsyms::Kallsyms;
 use anyhow::{Context as _, Result, anyhow};
 use aya::Btf;
 use aya_obj::btf::BtfKind;
 use aya_obj::generated::{bpf_attach_type, bpf_insn};
+use cil_trace_core::offsets::Layout;
 use cil_trace_core::probes::facts::{
     Inventory, KernelFacts, is_relevant_event, is_relevant_function,
 };
@@ -18,6 +20,8 @@ use std::path::Path;
 
 /// The kernel that cil-trace runs on.
 pub struct RunningKernel {
+    release: String,
+    xfs_build: Option<String>,
     /// Its symbols.
     pub symbols: Kallsyms,
     /// Its types, by name and member.
@@ -48,10 +52,22 @@ impl RunningKernel {
     ///
     /// Likewise.
     pub fn read_without(module: Option<&str>) -> Result<Self> {
+        let release = uname()
+            .context("uname")?
+            .release()
+            .to_string_lossy()
+            .into_owned();
+        let xfs_build = (module != Some("xfs"))
+            .then(|| build_id::of_module("xfs"))
+            .flatten();
+        let build = xfs_build.as_deref();
         std::thread::scope(|scope| {
             let types = scope.spawn(|| -> Result<_> {
                 let btf = KernelBtf::open_without(module)?;
-                let offsets = btf.offsets();
+                let mut offsets = btf.offsets();
+                if let Some(layout) = build.and_then(Layout::of_build) {
+                    offsets.complete(|global| layout.get(global));
+                }
                 let loader_btf =
                     Btf::from_sys_fs().context("cannot parse /sys/kernel/btf/vmlinux")?;
                 Ok((btf, offsets, loader_btf))
@@ -65,6 +81,8 @@ impl RunningKernel {
                 .join()
                 .map_err(|_| anyhow!("reading the kernel's BTF panicked"))??;
             Ok(Self {
+                release,
+                xfs_build: xfs_build.clone(),
                 symbols,
                 functions,
                 trampolines_refused: trampolines_refused(&loader_btf),
@@ -101,8 +119,9 @@ impl RunningKernel {
             }
         }
         Ok(KernelFacts {
-            release: text(name.release()),
+            release: self.release.clone(),
             architecture: text(name.machine()),
+            xfs_build: self.xfs_build.clone(),
             kprobes: self.kprobes,
             trampolines_refused: self.trampolines_refused.clone(),
             events,
@@ -184,6 +203,14 @@ const RETURN_0: [bpf_insn; 2] = {
 };
 
 impl Kernel for RunningKernel {
+    fn release(&self) -> &str {
+        &self.release
+    }
+
+    fn xfs_build(&self) -> Option<&str> {
+        self.xfs_build.as_deref()
+    }
+
     fn has_event(&self, name: &str) -> bool {
         !self.named(&iterator(name)).is_empty()
     }

@@ -1,20 +1,11 @@
-//! Fetches a kernel's packages from the mirror that this machine's apt uses, and unpacks them.
-//!
-//! By an apt configuration and state of its own: neither the machine's sources nor its packages
-//! change. Needs no root.
+//! Fetches a kernel's packages and unpacks them. Needs no root.
 
-use super::kernels::{Archive, Kernel};
-use crate::command::{command, output, run};
-use anyhow::{Context, Result, bail};
+use super::kernels::Kernel;
+use crate::apt::Apt;
+use crate::command::{command, output};
+use anyhow::{Context, Result};
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::Command;
-use std::time::Duration;
-
-/// The archive's keys, as every Debian has them.
-const KEYRING: &str = "/usr/share/keyrings/debian-archive-keyring.gpg";
-/// How long an index is good.
-const FRESH: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// An unpacked kernel.
 pub struct Image {
@@ -33,24 +24,23 @@ pub struct Image {
 /// # Errors
 /// The machine's apt knows no Debian mirror, or the mirror did not give what was asked of it.
 pub fn kernel(directory: &Path, kernel: Kernel) -> Result<Image> {
-    let apt = Apt::new(&directory.join("apt").join(kernel.series()), kernel)?;
-    let names = output(apt.command("apt-cache").args(["pkgnames", "linux-"]))?;
+    let apt = Apt::new(
+        &directory.join("apt").join(kernel.series()),
+        kernel.suites(),
+    )?;
+    let names = apt.names("linux-")?;
     let names: Vec<_> = names.lines().collect();
     let packages = kernel.packages(&names).with_context(|| {
         format!(
             "the index of {} has no kernel {}",
-            apt.suites,
+            apt.suites(),
             kernel.series()
         )
     })?;
     let root = directory.join("kernels").join(packages.join("+"));
     if !root.exists() {
         let new = tempfile::tempdir_in(directory)?;
-        run(apt
-            .command("apt-get")
-            .args(["download", "-qq"])
-            .args(&packages)
-            .current_dir(new.path()))?;
+        apt.download(&packages, new.path())?;
         unpack(new.path(), &root)?;
     }
     image(root)
@@ -103,88 +93,4 @@ fn image(root: PathBuf) -> Result<Image> {
         version,
         root,
     })
-}
-
-/// apt with a configuration, an index and a cache of its own.
-struct Apt {
-    configuration: PathBuf,
-    suites: String,
-}
-
-impl Apt {
-    /// Reads the index of the kernel's suites, unless that was done within a day.
-    fn new(directory: &Path, kernel: Kernel) -> Result<Self> {
-        for part in ["lists/partial", "cache/archives/partial"] {
-            fs::create_dir_all(directory.join(part))?;
-        }
-        let suites: Vec<_> = kernel.suites().iter().map(|(_, suite)| *suite).collect();
-        let apt = Self {
-            configuration: directory.join("apt.conf"),
-            suites: suites.join(" and "),
-        };
-        let wanted = configuration(directory);
-        // It holds absolute paths, and the directory may have been moved or copied.
-        let same = fs::read_to_string(&apt.configuration).is_ok_and(|found| found == wanted);
-        let recent = fs::metadata(&apt.configuration)
-            .and_then(|found| found.modified())
-            .is_ok_and(|at| at.elapsed().is_ok_and(|age| age < FRESH));
-        if !(same && recent) {
-            let mut sources = String::new();
-            for &(archive, suite) in kernel.suites() {
-                sources.push_str(&source(archive, suite)?);
-            }
-            fs::write(directory.join("sources.list"), sources)?;
-            fs::write(&apt.configuration, wanted)?;
-            // Without its configuration the next run reads the index again.
-            if let Err(error) = run(apt.command("apt-get").args(["update", "-qq"])) {
-                fs::remove_file(&apt.configuration)?;
-                return Err(error);
-            }
-        }
-        Ok(apt)
-    }
-
-    fn command(&self, program: &str) -> Command {
-        let mut command = Command::new(program);
-        command.env("APT_CONFIG", &self.configuration);
-        command
-    }
-}
-
-/// A line of sources.list: the suite on the mirror that this machine takes that archive from.
-fn source(archive: Archive, suite: &str) -> Result<String> {
-    let known = output(&mut command(
-        "apt-get",
-        &[
-            "indextargets",
-            "--format=$(LABEL) $(REPO_URI)",
-            "Created-By: Packages",
-        ],
-    ))?;
-    let mirror = known.lines().find_map(|line| {
-        let (label, mirror) = line.split_once(' ')?;
-        (label == archive.label()).then_some(mirror)
-    });
-    let Some(mirror) = mirror else {
-        bail!(
-            "apt has no source labelled {}: `apt-get update`, and see /etc/apt/sources.list",
-            archive.label()
-        );
-    };
-    Ok(format!("deb [signed-by={KEYRING}] {mirror} {suite} main\n"))
-}
-
-/// Set before the machine's own apt.conf.d is read, which so still names a proxy.
-fn configuration(directory: &Path) -> String {
-    let directory = directory.display();
-    format!(
-        "Dir::Etc::SourceList \"{directory}/sources.list\";\n\
-         Dir::Etc::SourceParts \"-\";\n\
-         Dir::State::Lists \"{directory}/lists\";\n\
-         Dir::State::Status \"/dev/null\";\n\
-         Dir::Cache \"{directory}/cache\";\n\
-         Acquire::Languages \"none\";\n\
-         Acquire::IndexTargets::deb::DEP-11::DefaultEnabled \"false\";\n\
-         APT::Sandbox::User \"\";\n"
-    )
 }

@@ -2,6 +2,7 @@
 //!
 //! Versions are never written down here: the newest one of a series that the index has is taken.
 
+use crate::apt::Archive;
 use clap::ValueEnum;
 use std::str::FromStr;
 
@@ -45,25 +46,6 @@ impl FromStr for Selection {
                     .collect();
                 format!("one of {}, or all", known.join(", "))
             })
-    }
-}
-
-/// A part of the Debian archive.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Archive {
-    /// `debian`
-    Main,
-    /// `debian-security`
-    Security,
-}
-
-impl Archive {
-    /// Its label in release files, by which apt knows it.
-    pub fn label(self) -> &'static str {
-        match self {
-            Self::Main => "Debian",
-            Self::Security => "Debian-Security",
-        }
     }
 }
 

@@ -93,6 +93,7 @@ const FUNCTIONS: &[&str] = &[
     "schedule_timeout",
     "submit_bio",
     "up_",
+    "vfs_fsync",
     "xfs_ail",
     "xfs_buf_",
     "xfs_bwrite",

@@ -2,6 +2,8 @@
 
 use super::facts::OPTIONS;
 use super::{Cgroup, EnvironmentFacts, Finding, XfsSupport};
+use cil_trace_core::offsets::Layout;
+use cil_trace_core::probes::version;
 
 type Check = fn(&EnvironmentFacts) -> Finding;
 
@@ -38,11 +40,6 @@ const SYS_ADMIN: u64 = 1 << 21;
 const SYSLOG: u64 = 1 << 34;
 const PERFMON: u64 = 1 << 38;
 const BPF: u64 = 1 << 39;
-
-fn version(release: &str) -> Option<(u32, u32)> {
-    let mut numbers = release.split(|character: char| !character.is_ascii_digit());
-    Some((numbers.next()?.parse().ok()?, numbers.next()?.parse().ok()?))
-}
 
 fn may_load(facts: &EnvironmentFacts) -> bool {
     let held = |capability| facts.capabilities & capability != 0;
@@ -207,6 +204,15 @@ fn xfs_btf(facts: &EnvironmentFacts) -> Finding {
             "offsets of XFS structures are unknown",
             "",
         ),
+        _ if facts
+            .xfs_build
+            .as_deref()
+            .and_then(Layout::of_build)
+            .is_some() =>
+        {
+            Finding::ok("none, but the offsets of this build are known")
+                .note("fentry cannot attach to XFS; kprobes do")
+        }
         _ => Finding::limited(
             "/sys/kernel/btf/xfs cannot be read",
             "offsets of XFS structures are unknown, and fentry cannot attach to XFS",

@@ -2,6 +2,7 @@
 //!
 //! What cannot be read is a fact too (`None`); reading never fails and never judges.
 
+use crate::system::build_id;
 use crate::system::devices::Topology;
 use crate::system::mounts;
 use procfs::ConfigSetting;
@@ -62,6 +63,8 @@ pub struct EnvironmentFacts {
     pub xfs_btf: bool,
     /// How the kernel comes by XFS.
     pub xfs: XfsSupport,
+    /// The build id of the code that is XFS.
+    pub xfs_build: Option<String>,
     /// Mounted XFS, as `MOUNTPOINT (DEVICE)`.
     pub xfs_mounts: Vec<String>,
     /// Where tracefs is mounted.
@@ -108,6 +111,7 @@ impl EnvironmentFacts {
             kernel_btf: fs::File::open("/sys/kernel/btf/vmlinux").is_ok(),
             xfs_btf: fs::File::open("/sys/kernel/btf/xfs").is_ok(),
             xfs: xfs_support(),
+            xfs_build: build_id::of_module("xfs"),
             xfs_mounts: xfs_mounts(),
             tracefs: tracefs.map(|mount| mount.mountpoint.clone()),
             kprobe_type: number("/sys/bus/event_source/devices/kprobe/type"),

@@ -112,6 +112,19 @@ fn a_kernel_without_module_btf_is_limited() {
 }
 
 #[test]
+fn a_build_whose_offsets_are_known_needs_no_module_btf() {
+    let build = "72719c48bdc4eba793d48ae0ce6d0f712e44c90e".to_owned();
+    let facts = EnvironmentFacts {
+        xfs_build: Some(build),
+        ..debian_5_10()
+    };
+    let checks = facts.checks();
+    let check = checks.iter().find(|check| check.name == "XFS BTF").unwrap();
+    assert_eq!(check.status, Status::Ok);
+    assert_eq!(check.value, "none, but the offsets of this build are known");
+}
+
+#[test]
 fn a_rootless_container_is_told_everything_at_once() {
     insta::assert_snapshot!(listing(&rootless()));
 }
