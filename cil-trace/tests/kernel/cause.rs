@@ -75,5 +75,7 @@ pub fn of_flags(flags: &str) -> &'static str {
 
 /// Whether a loop device does this on behalf of the device above.
 pub fn is_loop_device(stack: &[&str]) -> bool {
-    stack.contains(&"loop_process_work")
+    // The second until 5.14.
+    let works = ["loop_process_work", "loop_queue_work"];
+    works.iter().any(|work| stack.contains(work))
 }

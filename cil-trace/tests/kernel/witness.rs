@@ -112,7 +112,7 @@ impl Witness {
                 Filter::Disk => format!("dev == {disk}"),
                 Filter::Flushes => format!("dev == {disk} && rwbs ~ \"*F*\""),
                 // By name only since 6.3.
-                Filter::Push => format!("function == {:#x}", symbols::push()),
+                Filter::Push => format!("function == {:#x}", symbols::push_work()),
             };
             witness.write(&format!("events/{event}/filter"), &filter);
             if *stack {

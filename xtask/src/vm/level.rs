@@ -16,6 +16,7 @@ use std::path::{Path, PathBuf};
 const TESTS: &[&str] = &[
     "mapped::",
     "matrix::",
+    "modules::",
     "sequence::on_a_partition",
     "stacked::",
 ];
