@@ -16,7 +16,7 @@ mod way;
 pub use kernel::{Home, Kernel, Part, source_name, version};
 pub use layout::Layout;
 pub use outcome::{Obstacle, outcomes};
-pub use resolve::{OpenWay, Place, Resolution, Site, resolve, site};
+pub use resolve::{OpenWay, Place, Resolution, Site, resolve, site, ways};
 pub use way::{Attach, Program, Way};
 
 use cil_trace_common::probe::Probe;
@@ -121,6 +121,7 @@ const fn measured(programs: &'static [Program]) -> Way {
     Way {
         programs,
         approximation: None,
+        only_with: None,
     }
 }
 
@@ -128,12 +129,16 @@ const fn near(programs: &'static [Program], approximation: &'static str) -> Way 
     Way {
         programs,
         approximation: Some(approximation),
+        only_with: None,
     }
 }
 
 use Otherwise::{Approximated, Skipped};
 use Set::{Flush, Log};
 
+/// Where a bio has a disk (before 5.12), it is queued without its partition; and without data it has
+/// not even been remapped from one.
+const NO_PARTITION: &str = "BIO_DISK";
 /// A tracepoint is missing.
 const NO_EVENT: &str = "this kernel has no such tracepoint";
 const END_BY_SLEEP: &str = "the end is the moment at which the task runs again after the last \
@@ -298,10 +303,32 @@ pub const PROBES: &[Row] = &[
             DEV_OF_BIO,
             &[&["BIO_QUEUE_BIO", "BIO_REMAP_BIO"]],
         ],
-        ways: &[measured(programs![
-            RawTracepoint block_bio_queue,
-            RawTracepoint block_bio_remap,
-        ])],
+        ways: &[
+            measured(programs![
+                RawTracepoint block_bio_queue,
+                RawTracepoint block_bio_remap,
+                Fentry blkdev_issue_flush,
+            ])
+            .only_with(NO_PARTITION),
+            measured(programs![
+                RawTracepoint block_bio_queue,
+                RawTracepoint block_bio_remap,
+                Kprobe blkdev_issue_flush,
+            ])
+            .only_with(NO_PARTITION),
+            near(
+                programs![
+                    RawTracepoint block_bio_queue,
+                    RawTracepoint block_bio_remap,
+                ],
+                "a flush without data is taken for the whole disk's, also if it is a partition's",
+            )
+            .only_with(NO_PARTITION),
+            measured(programs![
+                RawTracepoint block_bio_queue,
+                RawTracepoint block_bio_remap,
+            ]),
+        ],
         otherwise: Skipped(NO_EVENT),
     },
     Row {

@@ -291,7 +291,8 @@ fn foreign(whole: u32, flags: u32) -> Option<()> {
 /// `dev_t` of what a bio was sent to, and of its whole disk.
 ///
 /// Before 5.12 a bio had a disk, and by the time it was queued it had been remapped to it from its
-/// partition. Partitions share their disk's major number, stacked devices have one of their own.
+/// partition, or without data just sent to it. Partitions share their disk's major number, stacked
+/// devices have one of their own.
 #[inline(always)]
 fn sent_to(bio: u64) -> Option<(u32, u32)> {
     if let Some(bdev) = pointer(bio, &BIO_BDEV) {
@@ -299,10 +300,29 @@ fn sent_to(bio: u64) -> Option<(u32, u32)> {
         return Some((read(bdev, &BDEV_DEV)?, whole));
     }
     let whole = dev_of_disk(pointer(bio, &BIO_DISK)?)?;
-    let dev = task::known()
-        .filter(|task| task.remapped_bio == bio && task.remapped_from >> 20 == whole >> 20)
-        .map_or(whole, |task| task.remapped_from);
-    Some((dev, whole))
+    let Some(task) = task::known() else {
+        return Some((whole, whole));
+    };
+    let named = if task.remapped_bio == bio {
+        task.remapped_from
+    } else {
+        task.empty_to
+    };
+    task.empty_to = 0;
+    let same_disk = named >> 20 == whole >> 20;
+    Some((if same_disk { named } else { whole }, whole))
+}
+
+/// The current task is about to flush a `struct block_device` and to wait until that is done: the
+/// next bio with PREFLUSH is its.
+#[inline(always)]
+pub fn sent_without_data(bdev: u64) {
+    if armed().is_some()
+        && let Some(dev) = read(bdev, &BDEV_DEV)
+        && let Some(task) = task::current(PROBE)
+    {
+        task.empty_to = dev;
+    }
 }
 
 /// The cause of the iclog that a bio writes: its own bio, or the half of it that was split off at

@@ -8,7 +8,7 @@ use crate::kernel::{CIL_LOG, dev_of_log, pointer};
 use crate::maps::armed;
 use crate::stat::{key, now, record, waited};
 use crate::task;
-use crate::{force, fsync};
+use crate::{flush, force, fsync};
 use aya_ebpf::macros::{fentry, fexit, kprobe, kretprobe};
 use aya_ebpf::programs::{FEntryContext, FExitContext, ProbeContext, RetProbeContext};
 use cil_trace_common::metric::Metric;
@@ -78,6 +78,7 @@ entries! {
     fentry_xlog_cil_order_write, kprobe_xlog_cil_order_write => cil_waits;
     fentry_xlog_state_get_iclog_space, kprobe_xlog_state_get_iclog_space => log_waits;
     fentry_xlog_cil_insert_items, kprobe_xlog_cil_insert_items => log_waits;
+    fentry_blkdev_issue_flush, kprobe_blkdev_issue_flush => flush::sent_without_data;
 }
 
 fn force_returns() {

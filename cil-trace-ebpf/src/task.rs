@@ -71,8 +71,8 @@ pub struct Task {
     pub wait_log: u64,
     /// 1 if it slept in that function.
     pub wait_slept: u32,
-    /// Keeps the layout free of padding.
-    pub reserved: u32,
+    /// Where it is about to send a flush without data, on a kernel whose bios do not tell; or 0.
+    pub empty_to: u32,
 }
 
 impl Task {

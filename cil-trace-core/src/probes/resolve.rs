@@ -77,11 +77,18 @@ pub struct Resolution {
     pub unknown: Option<String>,
 }
 
+/// A row's ways, without those that are for other kernels.
+pub fn ways(row: &Row, kernel: &dyn Kernel) -> impl Iterator<Item = &'static Way> {
+    row.ways
+        .iter()
+        .filter(|way| way.only_with.is_none_or(|global| kernel.has_offset(global)))
+}
+
 /// Goes through a row's ways.
 #[must_use]
 pub fn resolve(row: &Row, kernel: &dyn Kernel) -> Resolution {
     let mut resolution = Resolution::default();
-    for way in row.ways {
+    for way in ways(row, kernel) {
         match open(way, kernel) {
             Ok(way) => resolution.open.push(OpenWay {
                 instead_of: resolution.obstacles.clone(),

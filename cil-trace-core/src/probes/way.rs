@@ -60,4 +60,17 @@ pub struct Way {
     pub programs: &'static [Program],
     /// If the way only comes close: what it measures, and what that misses.
     pub approximation: Option<&'static str>,
+    /// The global of a struct's member of which only some kernels are in need of this way; on the
+    /// others nothing is said of it.
+    pub only_with: Option<&'static str>,
+}
+
+impl Way {
+    /// The same on kernels that have this member.
+    pub(super) const fn only_with(self, global: &'static str) -> Self {
+        Self {
+            only_with: Some(global),
+            ..self
+        }
+    }
 }

@@ -3,7 +3,7 @@
 use crate::options::ListFormat;
 use crate::trace::RunningKernel;
 use anyhow::{Context as _, Result};
-use cil_trace_core::probes::{Kernel, OpenWay, Otherwise, PROBES, Row, Way, resolve, site};
+use cil_trace_core::probes::{Kernel, OpenWay, Otherwise, PROBES, Row, Way, resolve, site, ways};
 use serde::Serialize;
 use std::io::{Write as _, stdout};
 
@@ -60,7 +60,7 @@ fn line(row: &Row, kernel: &dyn Kernel) -> Line {
             Some(unknown) => vec![unknown],
             None => resolution.obstacles,
         },
-        ways: row.ways.iter().map(|way| way_line(way, kernel)).collect(),
+        ways: ways(row, kernel).map(|way| way_line(way, kernel)).collect(),
     }
 }
 
