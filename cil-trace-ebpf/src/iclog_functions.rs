@@ -58,14 +58,18 @@ fn got_space(ctx: &RetProbeContext) -> Option<()> {
 /// `(log, iclog)`
 #[kprobe]
 pub fn kprobe_xlog_state_release_iclog(ctx: ProbeContext) -> u32 {
-    ctx.arg(1).map(released);
+    if let Some(iclog) = ctx.arg(1) {
+        released(iclog);
+    }
     0
 }
 
 /// `(iclog)`: the one with the commit record.
 #[kprobe]
 pub fn kprobe_xfs_log_release_iclog(ctx: ProbeContext) -> u32 {
-    ctx.arg(0).map(released);
+    if let Some(iclog) = ctx.arg(0) {
+        released(iclog);
+    }
     0
 }
 

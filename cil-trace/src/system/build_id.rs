@@ -29,11 +29,9 @@ fn in_notes(mut notes: &[u8]) -> Option<String> {
             Some(u32::from_ne_bytes(head.get(at..at + 4)?.try_into().ok()?))
         };
         let size = |at| {
-            Some(
-                usize::try_from(number(at)?)
-                    .ok()?
-                    .checked_next_multiple_of(4)?,
-            )
+            usize::try_from(number(at)?)
+                .ok()?
+                .checked_next_multiple_of(4)
         };
         let (name, rest) = rest.split_at_checked(size(0)?)?;
         let (contents, rest) = rest.split_at_checked(size(4)?)?;
