@@ -124,8 +124,9 @@ fn fan_out(model: &Model, device: &Device) -> Option<f64> {
     }
     let own = |dev| dev != Dev::NONE && (dev == device.dev || whole_disk(model, dev) == device.dev);
     // What lies beneath serves the partitions out of scope too.
-    let requested = model.sum(Metric::FlushRequested, |series| own(series.dev))
-        + model.counter(Metric::FlushForeign, device.dev);
+    let requested = model
+        .sum(Metric::FlushRequested, |series| own(series.dev))
+        .saturating_add(model.counter(Metric::FlushForeign, device.dev));
     let beneath = model.sum(Metric::FlushRequested, |series| own(series.via));
     let rests = model.sum(Metric::FlushRest, |series| own(series.via));
     let beneath = beneath.saturating_sub(rests);
