@@ -41,5 +41,23 @@ named_enum! {
         Descendants = 17 => "descendants",
         /// Which loop device a worker serves.
         LoopWorkers = 18 => "loop-workers",
+        /// Locks of inodes taken by `xfs_ilock`, and how long they are held.
+        Ilock = 19 => "ilock",
+        /// When `xfs_ilock` has got its locks, and whether `xfs_ilock_nowait` has.
+        IlockReturn = 20 => "ilock-return",
+        /// Contended waits for spinlocks.
+        SpinWaits = 21 => "spin-waits",
+        /// Contended waits for rwlocks.
+        RwlockWaits = 22 => "rwlock-waits",
+        /// Contended waits for rwsems.
+        RwsemWaits = 23 => "rwsem-waits",
+        /// Contended waits for mutexes.
+        MutexWaits = 24 => "mutex-waits",
+        /// Contended waits for semaphores.
+        SemaphoreWaits = 25 => "semaphore-waits",
+        /// Who holds what others wait for, and where they sleep meanwhile.
+        Holders = 26 => "holders",
+        /// How long a commit or a push holds `xc_ctx_lock`.
+        CtxLockHold = 27 => "ctx-lock-hold",
     }
 }

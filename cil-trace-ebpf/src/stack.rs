@@ -6,16 +6,12 @@ use aya_ebpf::EbpfContext;
 use aya_ebpf::bindings::BPF_NOEXIST;
 use aya_ebpf::helpers::generated::bpf_get_stack;
 use cil_trace_common::function::MAX_RANGES;
+use cil_trace_common::lock::{DEPTH, Frames};
 use cil_trace_common::loss::LossCause;
 use cil_trace_common::probe::Probe;
 
-/// Frames that are looked at; the way from a system call to the log is shorter.
-pub const DEPTH: usize = 32;
 /// Steps of a binary search over all ranges.
 const STEPS: u32 = MAX_RANGES.ilog2() + 1;
-
-/// Return addresses, leaf first.
-pub type Frames = [u64; DEPTH];
 
 /// A stack that user space reads.
 #[derive(Clone, Copy)]

@@ -69,6 +69,8 @@ pub struct Task {
     pub wait_at: u64,
     /// `struct xlog` of that function.
     pub wait_log: u64,
+    /// When it got the CIL's context lock, as far as that is known, or 0.
+    pub ctx_lock_at: u64,
     /// 1 if it slept in that function.
     pub wait_slept: u32,
     /// Keeps the layout free of padding.

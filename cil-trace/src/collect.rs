@@ -7,6 +7,7 @@ mod followed;
 mod generation;
 mod header;
 mod reach;
+mod run_times;
 
 use crate::options::Tracing;
 use crate::system::environment::{Check, EnvironmentFacts, Status, XFS_IS_THERE};
@@ -21,8 +22,8 @@ use cil_trace_core::tick::{Loss, Tick};
 use followed::Followed;
 use generation::Generation;
 use reach::{Presence, Reach};
+use run_times::RunTimes;
 use rustix::time::{ClockId, clock_gettime};
-use std::os::fd::OwnedFd;
 use std::time::{Duration, Instant};
 use tokio::time::{Interval, MissedTickBehavior, interval};
 
@@ -40,8 +41,7 @@ pub struct Collector {
     followed: Followed,
     tracing: Tracing,
     header: Header,
-    /// The kernel keeps the programs' run times as long as this is open; see bpf_enable_stats(2).
-    _run_times: Option<OwnedFd>,
+    run_times: RunTimes,
 }
 
 impl Collector {
@@ -58,15 +58,13 @@ impl Collector {
         let mounted = followed.is_xfs_mounted();
         let reach = presence.wanted(None, mounted, followed.is_on_loop());
         let generation = Generation::load(tracing, &followed, reach)?;
-        let run_times = aya::sys::enable_stats(aya::sys::Stats::RunTime)
-            .inspect_err(|error| log::warn!("the programs' cost is not measured: {error}"));
         Ok(Self {
-            header: header::header(tracing, &followed, &generation.tracer)?,
+            header: header::header(tracing, &followed, &generation)?,
             generation,
             presence,
             followed,
             tracing: tracing.clone(),
-            _run_times: run_times.ok(),
+            run_times: RunTimes::default(),
         })
     }
 
@@ -99,7 +97,8 @@ impl Collector {
     pub fn open(mut self) -> Result<Window> {
         let start_ns = now();
         self.followed.read_statistics(start_ns);
-        self.generation.tracer.arm()?;
+        self.run_times.turn(start_ns);
+        self.generation.tracer.arm(start_ns)?;
         Ok(Window {
             start_ns,
             reader: Reader::new(start_ns),
@@ -151,6 +150,7 @@ impl Window {
             let Collector {
                 generation: Generation { tracer, .. },
                 followed,
+                run_times,
                 ..
             } = &mut self.collector;
             tokio::select! {
@@ -159,7 +159,10 @@ impl Window {
                     self.due = true;
                     followed.look_around(&mut tracer.maps)?;
                 }
-                _ = self.drains.tick() => self.reader.drain(&mut tracer.maps),
+                _ = self.drains.tick() => {
+                    self.reader.drain(&mut tracer.maps);
+                    run_times.turn(now());
+                }
                 changed = followed.changed() => {
                     changed?;
                     followed.refresh(&mut tracer.maps)?;
@@ -177,6 +180,7 @@ impl Window {
     pub fn close(mut self) -> Result<(Tick, Footer)> {
         self.collector.generation.tracer.disarm()?;
         let window_end_ns = now();
+        self.collector.run_times.stop(window_end_ns);
         let tick = self.read(window_end_ns)?;
         let footer = Footer {
             window_end_ns,
@@ -220,8 +224,8 @@ impl Window {
             (0, 0)
         };
         generation.tracer.disarm()?;
-        next.tracer.arm()?;
         let now = now();
+        next.tracer.arm(now)?;
         let tick = self.read(now);
         self.due = false;
         self.reader.begin_anew();
@@ -252,8 +256,20 @@ impl Window {
         Ok(tick)
     }
 
+    /// What was measured in a part of the window, scaled to all of it.
     fn overhead(&self, window_ns: u64) -> Overhead {
-        let per_program = self.collector.generation.tracer.costs();
+        let measured_ns = self.collector.run_times.measured_ns();
+        let scale = if measured_ns == 0 {
+            0.0
+        } else {
+            window_ns as f64 / measured_ns as f64
+        };
+        let scaled = |number: u64| (number as f64 * scale).round() as u64;
+        let mut per_program = self.collector.generation.tracer.costs();
+        for program in &mut per_program {
+            program.run_ns = scaled(program.run_ns);
+            program.runs = scaled(program.runs);
+        }
         let bpf_run_ns = per_program.iter().map(|program| program.run_ns).sum();
         let cpus = self.collector.header.machine.cpus.max(1);
         let available = window_ns as f64 * f64::from(cpus);
@@ -266,7 +282,8 @@ impl Window {
             } else {
                 0.0
             },
-            sampled_1_in: 1,
+            sampled_1_in: self.collector.generation.tracer.sampled_1_in(),
+            measured_ns: Some(measured_ns),
         }
     }
 }

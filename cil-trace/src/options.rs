@@ -97,6 +97,8 @@ pub struct Tracing {
     pub probes: Vec<Set>,
     /// Distance of the ticks; never zero.
     pub interval: Duration,
+    /// Of inodes, 1 in so many has its locks' holds and callers measured: a power of two.
+    pub sampling: u32,
 }
 
 /// Whose work counts as the workload's, and whose end ends the recording.

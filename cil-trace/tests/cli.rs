@@ -67,8 +67,9 @@ fn record_has_defaults() {
             tracing: Tracing {
                 filters: vec![],
                 wait_for_xfs: false,
-                probes: vec![Set::Log, Set::Flush],
+                probes: vec![Set::Log, Set::Flush, Set::Ilock, Set::Locks],
                 interval: Duration::from_secs(1),
+                sampling: 8,
             },
             duration: None,
             repeat: Repeat::Once { prepare: None },
@@ -86,7 +87,7 @@ fn record_has_defaults() {
 #[test]
 fn record_takes_every_option() {
     let options = record(
-        "-o f --mount /srv --device loop2 --device /dev/sda1 --probes flush --interval 250ms \
+        "-o f --mount /srv --device loop2 --device /dev/sda1 --probes flush --interval 250ms --overhead-budget off \
          --duration 2m --strict -q --capture --results a --results b --user dave --prepare sync -- x",
     );
     assert_eq!(
@@ -108,6 +109,7 @@ fn record_takes_every_option() {
                 wait_for_xfs: false,
                 probes: vec![Set::Flush],
                 interval: Duration::from_millis(250),
+                sampling: 1,
             },
             duration: Some(Duration::from_secs(120)),
             repeat: Repeat::Once {
@@ -124,7 +126,7 @@ fn record_takes_every_option() {
     assert_eq!(record("--duration 1s").target, Target::Everything);
     assert_eq!(
         record("-a --probes flush,log").tracing.probes,
-        [Set::Log, Set::Flush]
+        [Set::Log, Set::Flush, Set::Ilock, Set::Locks]
     );
     let Target::Command(command) = record("-a --keep-root -- x").target else {
         panic!()
@@ -318,8 +320,12 @@ const REFUSED: &[(&[&str], &str)] = &[
     (&["record", "--duration", "10"], "500ms, 10s or 2m"),
     (&["record", "-a", "--interval", "soon"], "500ms, 10s or 2m"),
     (
-        &["record", "-a", "--probes", "log,locks"],
-        "[possible values: all, log, flush]",
+        &["record", "-a", "--overhead-budget", "0"],
+        "in percent, such as 4, or off",
+    ),
+    (
+        &["record", "-a", "--probes", "log,cpu"],
+        "[possible values: all, log, flush, ilock, locks]",
     ),
     (&["record", "-a", "--device", "/srv/image"], "lsblk"),
     (&["record", "-a", "--runs", "3"], "COMMAND"),

@@ -100,8 +100,9 @@ impl StackTable {
         self.frames.insert(stack.id, frames);
     }
 
-    /// Adds what happened in a tick. Saturating, because a damaged recording may hold anything.
-    pub(super) fn add(&mut self, row: &StackRow) {
+    /// Adds what happened in a tick, each of which stands for `weight`. Saturating, because a damaged
+    /// recording may hold anything.
+    pub(super) fn add(&mut self, row: &StackRow, weight: u64) {
         let thread = |who: &Who| Thread {
             pid: who.pid,
             comm: self.name(&who.comm),
@@ -117,9 +118,10 @@ impl StackTable {
             who,
         };
         let sums = self.sums.entry(id).or_default();
-        sums.count = sums.count.saturating_add(row.sums.count);
-        sums.time_ns = sums.time_ns.saturating_add(row.sums.time_ns);
-        sums.bytes = sums.bytes.saturating_add(row.sums.bytes);
+        let add = |sum: &mut u64, more: u64| *sum = sum.saturating_add(more.saturating_mul(weight));
+        add(&mut sums.count, row.sums.count);
+        add(&mut sums.time_ns, row.sums.time_ns);
+        add(&mut sums.bytes, row.sums.bytes);
     }
 
     fn name(&mut self, text: &str) -> Name {

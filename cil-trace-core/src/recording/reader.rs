@@ -120,9 +120,18 @@ impl Recording {
     }
 
     fn ticks(&self, take: &mut impl FnMut(&Tick), skipped: &mut u64) -> rusqlite::Result<()> {
-        let mut select = self
+        // Earlier builds sampled nothing.
+        let sampling = if self
             .connection
-            .prepare("SELECT tick, start_ns, end_ns FROM ticks ORDER BY tick")?;
+            .column_exists(None, "ticks", "sampled_1_in")?
+        {
+            "sampled_1_in"
+        } else {
+            "NULL"
+        };
+        let mut select = self.connection.prepare(&format!(
+            "SELECT tick, start_ns, end_ns, {sampling} FROM ticks ORDER BY tick"
+        ))?;
         let mut ticks = select.query([])?;
         while let Some(row) = ticks.next()? {
             let [index, start_ns, end_ns] =
@@ -139,6 +148,9 @@ impl Recording {
                 losses: self.rows(index, skipped)?,
                 stacks: self.rows(index, skipped)?,
                 stack_rows: self.stack_rows(index, skipped)?,
+                sampled_1_in: row.get::<_, Option<u32>>(3)?.unwrap_or(1),
+                lock_callers: self.rows(index, skipped)?,
+                blocked: self.rows(index, skipped)?,
                 devices: self.rows(index, skipped)?,
                 probes: self.rows(index, skipped)?,
             });

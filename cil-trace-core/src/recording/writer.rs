@@ -151,8 +151,18 @@ fn write_tick(connection: &mut Connection, tick: &Tick, names: &Names) -> rusqli
     let transaction = connection.transaction()?;
     let index = Some(tick.index);
     transaction
-        .prepare_cached("INSERT INTO ticks (tick, start_ns, end_ns) VALUES (?, ?, ?)")?
-        .execute([tick.index, tick.start_ns, tick.end_ns].map(|value| value as i64))?;
+        .prepare_cached(
+            "INSERT INTO ticks (tick, start_ns, end_ns, sampled_1_in) VALUES (?, ?, ?, ?)",
+        )?
+        .execute(
+            [
+                tick.index,
+                tick.start_ns,
+                tick.end_ns,
+                u64::from(tick.sampled_1_in),
+            ]
+            .map(|value| value as i64),
+        )?;
     rows::write(&transaction, index, &tick.devices, names)?;
     rows::write(&transaction, index, &tick.probes, names)?;
     rows::write(&transaction, index, &tick.counters, names)?;
@@ -163,5 +173,7 @@ fn write_tick(connection: &mut Connection, tick: &Tick, names: &Names) -> rusqli
     rows::write(&transaction, index, &tick.losses, names)?;
     rows::write(&transaction, index, &tick.stacks, names)?;
     rows::write(&transaction, index, &tick.stack_rows, names)?;
+    rows::write(&transaction, index, &tick.lock_callers, names)?;
+    rows::write(&transaction, index, &tick.blocked, names)?;
     transaction.commit()
 }

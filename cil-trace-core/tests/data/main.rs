@@ -4,5 +4,6 @@
 mod documentation;
 mod files;
 mod golden;
+mod locks;
 mod round_trip;
 mod sample;

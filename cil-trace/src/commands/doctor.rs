@@ -51,6 +51,7 @@ fn try_probes() -> Result<Vec<Feature>> {
         filtered: true,
         diagnostics: false,
         filesystems: 0,
+        sampling: 1,
     };
     Ok(features::features(
         &Tracer::load(&kernel, &options)?.outcomes,

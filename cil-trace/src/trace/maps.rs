@@ -1,16 +1,15 @@
 //! The maps of the kernel side, typed.
 
+use super::mapped::Mapped;
 use anyhow::{Context as _, Result};
 use aya::maps::{Array, HashMap, MapData, PerCpuArray, PerCpuHashMap, RingBuf};
 use aya::{Ebpf, Pod};
 use cil_trace_common::function::Range;
 use cil_trace_common::hist::Hist;
 use cil_trace_common::key::Key;
+use cil_trace_common::lock::{Blocked, Caller, Calls, DEPTH, LockStack, Other, ProcessWait};
 use cil_trace_common::process::Process;
 use cil_trace_common::scope::{Scope, State};
-
-/// Frames of a stack that the kernel side keeps.
-pub const DEPTH: usize = 32;
 
 /// A stack as the kernel side keeps it.
 #[derive(Clone, Copy)]
@@ -43,6 +42,22 @@ pub struct Maps {
     pub flush_stacks: PerCpuHashMap<MapData, Key, u64>,
     /// Single objects.
     pub events: RingBuf<MapData>,
+    /// Devices by their number.
+    pub claims: HashMap<MapData, u32, u32>,
+    /// Calls of `xfs_ilock`, by the device's number.
+    pub calls: PerCpuArray<MapData, Calls>,
+    /// Waits and holds of named locks.
+    pub lock_hists: PerCpuArray<MapData, Hist>,
+    /// Where locks of inodes are taken.
+    pub callers: PerCpuArray<MapData, Caller>,
+    /// Stacks of waits, holds and holders.
+    pub lock_stacks: Mapped<LockStack>,
+    /// Waits for locks without a name of their own.
+    pub others: PerCpuArray<MapData, Other>,
+    /// Waits of processes.
+    pub process_waits: Mapped<ProcessWait>,
+    /// The longest waits of each lock.
+    pub blocked: PerCpuArray<MapData, Blocked>,
 }
 
 impl Maps {
@@ -60,6 +75,14 @@ impl Maps {
                     .with_context(|| format!("the map {} is of another type", $name))?
             };
         }
+        macro_rules! mapped {
+            ($name:literal) => {
+                ebpf.take_map($name)
+                    .with_context(|| format!("the eBPF object has no map {}", $name))
+                    .and_then(Mapped::new)
+                    .with_context(|| format!("the map {}", $name))?
+            };
+        }
         Ok(Self {
             state: map!("STATE"),
             ranges: map!("RANGES"),
@@ -72,6 +95,14 @@ impl Maps {
             stacks: map!("STACKS"),
             flush_stacks: map!("FLUSH_STACKS"),
             events: map!("EVENTS"),
+            claims: map!("CLAIMS"),
+            calls: map!("CALLS"),
+            lock_hists: map!("LOCK_HISTS"),
+            callers: map!("CALLERS"),
+            lock_stacks: mapped!("LOCK_STACKS"),
+            others: map!("OTHERS"),
+            process_waits: mapped!("PROCESS_WAITS"),
+            blocked: map!("BLOCKED"),
         })
     }
 

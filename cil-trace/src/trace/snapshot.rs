@@ -1,7 +1,10 @@
 //! Turns what the maps hold into ticks: the increments since the reading before.
 
 use super::load::Tracer;
+use super::locks::LockReader;
 use super::maps::Maps;
+use super::names;
+use super::processes::ProcessReader;
 use crate::system::kallsyms::Kallsyms;
 use anyhow::{Context as _, Result};
 use aya::maps::PerCpuValues;
@@ -10,20 +13,20 @@ use cil_trace_common::hist::Hist;
 use cil_trace_common::key::Key;
 use cil_trace_common::loss::{LossCause, slot};
 use cil_trace_common::probe::Probe;
-use cil_trace_common::process::Process;
 use cil_trace_common::stack::StackKind;
 use cil_trace_core::decode;
 use cil_trace_core::device::Dev;
 use cil_trace_core::histogram::Histogram;
 use cil_trace_core::sample::Sampler;
 use cil_trace_core::series::Series;
-use cil_trace_core::tick::{Loss, ProcessRow, Stack, StackRow, StackSums, Tick};
+use cil_trace_core::tick::{Loss, Stack, StackRow, StackSums, Tick};
 use std::collections::{HashMap, HashSet};
 
 /// Reads ticks, one after another.
 pub struct Reader {
     before: Before,
-    ended: HashMap<u32, Process>,
+    processes: ProcessReader,
+    locks: LockReader,
     stacks: HashSet<u32>,
     sampler: Sampler,
     next: u64,
@@ -35,7 +38,6 @@ pub struct Reader {
 struct Before {
     counters: HashMap<Key, u64>,
     hists: HashMap<Key, Hist>,
-    processes: HashMap<u32, Process>,
     losses: HashMap<u32, u64>,
     by_kernel: HashMap<(Probe, LossCause), u64>,
     flush_stacks: HashMap<Key, u64>,
@@ -47,7 +49,8 @@ impl Reader {
     pub fn new(start_ns: u64) -> Self {
         Self {
             before: Before::default(),
-            ended: HashMap::new(),
+            processes: ProcessReader::default(),
+            locks: LockReader::default(),
             stacks: HashSet::new(),
             // What the uniform sample draws must not follow a pattern of the workload, no more.
             sampler: Sampler::new(start_ns),
@@ -58,18 +61,9 @@ impl Reader {
 
     /// The next tick is of another tracer, whose maps are empty.
     pub fn begin_anew(&mut self) {
-        let last = std::mem::take(&mut self.before);
-        for (pid, process) in last.processes {
-            self.keep(pid, &process);
-        }
-    }
-
-    /// What a process did, that is no longer in the map.
-    fn keep(&mut self, pid: u32, last: &Process) {
-        let kept = self.ended.entry(pid).or_default();
-        kept.forces += last.forces;
-        kept.flushes_requested += last.flushes_requested;
-        kept.log_wait_ns += last.log_wait_ns;
+        self.before = Before::default();
+        self.processes.begin_anew();
+        self.locks.begin_anew();
     }
 
     /// Takes what is in the ring buffer. Called more often than [`Reader::tick`], so that the
@@ -91,10 +85,11 @@ impl Reader {
     /// If a map cannot be read.
     pub fn tick(&mut self, tracer: &mut Tracer, symbols: &Kallsyms, end_ns: u64) -> Result<Tick> {
         let by_kernel = self.losses_by_kernel(tracer);
+        let (epoch, sampled_1_in) = (tracer.turn()?, tracer.sampled_1_in());
         let maps = &mut tracer.maps;
         self.drain(maps);
         let (events, events_seen) = self.sampler.take();
-        let tick = Tick {
+        let mut tick = Tick {
             index: self.next,
             start_ns: self.start_ns,
             end_ns,
@@ -102,13 +97,14 @@ impl Reader {
             histograms: self.histograms(maps)?,
             events,
             events_seen,
-            processes: self.processes(maps)?,
+            processes: self.processes.read(maps)?,
             losses: [self.losses(maps)?, by_kernel].concat(),
             stack_rows: self.flush_stacks(maps)?,
             stacks: self.stacks(maps, symbols)?,
-            devices: Vec::new(),
-            probes: Vec::new(),
+            sampled_1_in,
+            ..Tick::default()
         };
+        self.locks.read(maps, symbols, epoch, &mut tick)?;
         self.next += 1;
         self.start_ns = end_ns;
         Ok(tick)
@@ -137,7 +133,7 @@ impl Reader {
             let (key, values) = entry.context("cannot read the histograms")?;
             let mut now = Hist::EMPTY;
             for value in values.iter() {
-                merge(&mut now, value);
+                now.merge(value);
             }
             let before = self.before.hists.insert(key, now).unwrap_or(Hist::EMPTY);
             if now.count != before.count
@@ -147,40 +143,6 @@ impl Reader {
             }
         }
         changed.sort_by_key(|(series, _)| *series);
-        Ok(changed)
-    }
-
-    /// A process that has ended leaves the map, and what it did is kept here, in case another gets
-    /// its number.
-    fn processes(&mut self, maps: &mut Maps) -> Result<Vec<ProcessRow>> {
-        let mut changed = Vec::new();
-        let mut ended = Vec::new();
-        for entry in maps.processes.iter() {
-            let (pid, now) = entry.context("cannot read the processes")?;
-            let earlier = self.ended.get(&pid).copied().unwrap_or_default();
-            if self.before.processes.insert(pid, now) != Some(now) {
-                changed.push(ProcessRow {
-                    pid,
-                    comm: decode::text(&now.comm),
-                    workload: now.workload != 0,
-                    forces: earlier.forces + now.forces,
-                    flushes_requested: earlier.flushes_requested + now.flushes_requested,
-                    log_wait_ns: earlier.log_wait_ns + now.log_wait_ns,
-                });
-            }
-            if now.ended != 0 {
-                ended.push(pid);
-            }
-        }
-        for pid in ended {
-            maps.processes
-                .remove(&pid)
-                .context("cannot take out a process that has ended")?;
-            if let Some(last) = self.before.processes.remove(&pid) {
-                self.keep(pid, &last);
-            }
-        }
-        changed.sort_by_key(|row| row.pid);
         Ok(changed)
     }
 
@@ -260,8 +222,7 @@ impl Reader {
             let (id, stack) = entry.context("cannot read the stacks")?;
             if self.stacks.insert(id) {
                 let frames = stack.frames.iter().take_while(|&&address| address != 0);
-                let frames = frames.map(|&address| name(symbols, address)).collect();
-                let frames = without_tracer(frames);
+                let frames = names::without_tracer(symbols, frames);
                 new.push(Stack {
                     id: id.wrapping_sub(1),
                     frames,
@@ -273,38 +234,6 @@ impl Reader {
     }
 }
 
-/// A stack without what calls the program itself: everything down to the tracepoint's function.
-fn without_tracer(mut frames: Vec<String>) -> Vec<String> {
-    // Which of them is there depends on what the compiler made of the tracepoint.
-    const TRACER: [&str; 3] = ["bpf_trace_run", "__bpf_trace_", "__traceiter_"];
-    let is_tracer = |frame: &String| TRACER.iter().any(|start| frame.starts_with(start));
-    let tracepoint = frames.iter().rposition(is_tracer);
-    frames.drain(..tracepoint.map_or(0, |position| position + 1));
-    frames
-}
-
-/// A function's name; unresolved, its address.
-fn name(symbols: &Kallsyms, address: u64) -> String {
-    match symbols.name_of(address) {
-        Some((name, _)) => match symbols.module_of(address) {
-            Some(module) => format!("{name} [{module}]"),
-            None => name.to_owned(),
-        },
-        None => format!("{address:#x}"),
-    }
-}
-
 fn sum(values: &PerCpuValues<u64>) -> u64 {
     values.iter().fold(0, |sum, value| sum.wrapping_add(*value))
-}
-
-/// Adds the histogram of one CPU.
-fn merge(into: &mut Hist, from: &Hist) {
-    into.count += from.count;
-    into.sum = into.sum.wrapping_add(from.sum);
-    into.max = into.max.max(from.max);
-    into.not_min = into.not_min.max(from.not_min);
-    for (into, from) in into.buckets.iter_mut().zip(&from.buckets) {
-        *into = into.wrapping_add(*from);
-    }
 }

@@ -4,11 +4,13 @@
 //! root; `cargo xtask test --level kernel` builds the program and runs this.
 #![expect(clippy::unwrap_used, reason = "a failure is the test's")]
 
+mod blocked;
 mod cause;
 mod count;
 mod dbench;
 mod disk;
 mod eventually;
+mod ilock;
 mod killed;
 mod mapped;
 mod matrix;
