@@ -7,10 +7,11 @@ use crate::kernel::{
 };
 use crate::maps::{CHECKPOINTS, PUSHING, QUEUED};
 use crate::stat::{EEXIST, add, atomic_add, count, emit, event, key, lose_update, now, record};
-use crate::task::{self, Push, Task, Who};
+use crate::task::{self, Push, Task};
 use aya_ebpf::bindings::BPF_NOEXIST;
 use cil_trace_common::cause::Cause;
 use cil_trace_common::event::EventKind;
+use cil_trace_common::flight::Who;
 use cil_trace_common::metric::Metric;
 use cil_trace_common::probe::Probe;
 

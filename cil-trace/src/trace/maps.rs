@@ -3,6 +3,7 @@
 use anyhow::{Context as _, Result};
 use aya::maps::{Array, HashMap, MapData, PerCpuArray, PerCpuHashMap, RingBuf};
 use aya::{Ebpf, Pod};
+use cil_trace_common::flight::Bio;
 use cil_trace_common::function::Range;
 use cil_trace_common::hist::Hist;
 use cil_trace_common::key::Key;
@@ -41,6 +42,8 @@ pub struct Maps {
     pub stacks: HashMap<MapData, u32, Stack>,
     /// Flushes by stack.
     pub flush_stacks: PerCpuHashMap<MapData, Key, u64>,
+    /// Flushes under way, by the address of their bio.
+    pub bios: HashMap<MapData, u64, Bio>,
     /// Single objects.
     pub events: RingBuf<MapData>,
 }
@@ -71,6 +74,7 @@ impl Maps {
             losses: map!("LOSSES"),
             stacks: map!("STACKS"),
             flush_stacks: map!("FLUSH_STACKS"),
+            bios: map!("BIOS"),
             events: map!("EVENTS"),
         })
     }

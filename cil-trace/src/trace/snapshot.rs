@@ -17,8 +17,11 @@ use cil_trace_core::device::Dev;
 use cil_trace_core::histogram::Histogram;
 use cil_trace_core::sample::Sampler;
 use cil_trace_core::series::Series;
-use cil_trace_core::tick::{Loss, ProcessRow, Stack, StackRow, StackSums, Tick};
-use std::collections::{HashMap, HashSet};
+use cil_trace_core::tick::{InFlight, Loss, ProcessRow, Stack, StackRow, StackSums, Tick};
+use std::collections::{BTreeMap, HashMap, HashSet};
+
+/// Entries looked at in one walk through the flushes under way; the map holds half as many.
+const LONGEST_WALK: usize = 16_384;
 
 /// Reads ticks, one after another.
 pub struct Reader {
@@ -91,6 +94,7 @@ impl Reader {
     /// If a map cannot be read.
     pub fn tick(&mut self, tracer: &mut Tracer, symbols: &Kallsyms, end_ns: u64) -> Result<Tick> {
         let by_kernel = self.losses_by_kernel(tracer);
+        let ends_seen = tracer.measures(Probe::FlushEnd);
         let maps = &mut tracer.maps;
         self.drain(maps);
         let (events, events_seen) = self.sampler.take();
@@ -108,6 +112,12 @@ impl Reader {
             stacks: self.stacks(maps, symbols)?,
             devices: Vec::new(),
             probes: Vec::new(),
+            in_flight: if ends_seen {
+                Some(in_flight(maps)?)
+            } else {
+                None
+            },
+            cost: None,
         };
         self.next += 1;
         self.start_ns = end_ns;
@@ -271,6 +281,33 @@ impl Reader {
         new.sort_by_key(|stack| stack.id);
         Ok(new)
     }
+}
+
+/// The flushes under way by device. They come and go meanwhile, so that this is no instant: one that
+/// is neither old nor new may be missed, never one that is stuck.
+fn in_flight(maps: &Maps) -> Result<Vec<InFlight>> {
+    let mut found = HashMap::new();
+    // Where a key has gone the walk begins again, so it is bounded, and the same may come twice.
+    for entry in maps.bios.iter().take(LONGEST_WALK) {
+        let (address, bio) = entry.context("cannot read the flushes under way")?;
+        found.insert(address, bio);
+    }
+    let mut by_device: BTreeMap<Dev, InFlight> = BTreeMap::new();
+    for bio in found.values() {
+        let dev = Dev(bio.dev);
+        let row = by_device.entry(dev).or_insert(InFlight {
+            dev,
+            flushes: 0,
+            oldest_ns: u64::MAX,
+            cause: 0,
+        });
+        row.flushes += 1;
+        if bio.at < row.oldest_ns {
+            row.oldest_ns = bio.at;
+            row.cause = u16::try_from(bio.cause).unwrap_or(Cause::Other as u16);
+        }
+    }
+    Ok(by_device.into_values().collect())
 }
 
 /// A stack without what calls the program itself: everything down to the tracepoint's function.
