@@ -33,10 +33,16 @@ impl Name {
 /// Sums by stack.
 #[derive(Clone, PartialEq, Debug)]
 pub struct StackTable {
+    known: Arc<Known>,
+    sums: BTreeMap<Id, StackSums>,
+}
+
+/// Names and frames, which the tables of one session share.
+#[derive(Clone, PartialEq, Debug, Default)]
+struct Known {
     names: Vec<Arc<str>>,
     by_name: HashMap<Arc<str>, Name>,
     frames: HashMap<u32, Box<[Name]>>,
-    sums: BTreeMap<Id, StackSums>,
 }
 
 /// What tells the sums apart.
@@ -81,9 +87,7 @@ pub struct StackEntry<'a> {
 impl Default for StackTable {
     fn default() -> Self {
         let mut table = Self {
-            names: Vec::new(),
-            by_name: HashMap::new(),
-            frames: HashMap::new(),
+            known: Arc::default(),
             sums: BTreeMap::new(),
         };
         for name in Name::KNOWN {
@@ -94,10 +98,24 @@ impl Default for StackTable {
 }
 
 impl StackTable {
+    /// A table without sums that knows the same stacks.
+    pub(super) fn beside(&self) -> Self {
+        Self {
+            known: Arc::clone(&self.known),
+            sums: BTreeMap::new(),
+        }
+    }
+
     /// Takes in the frames of a stack.
     pub(super) fn learn(&mut self, stack: &Stack) {
+        // What is known already must not part this table from those that it shares with.
+        let known = self.frames(stack.id);
+        if known.is_some_and(|known| known.iter().eq(&stack.frames)) {
+            return;
+        }
         let frames = stack.frames.iter().map(|frame| self.name(frame)).collect();
-        self.frames.insert(stack.id, frames);
+        let known = Arc::make_mut(&mut self.known);
+        known.frames.insert(stack.id, frames);
     }
 
     /// Adds what happened in a tick. Saturating, because a damaged recording may hold anything.
@@ -123,13 +141,14 @@ impl StackTable {
     }
 
     fn name(&mut self, text: &str) -> Name {
-        if let Some(&name) = self.by_name.get(text) {
+        if let Some(&name) = self.known.by_name.get(text) {
             return name;
         }
         let text: Arc<str> = text.into();
-        let name = Name(u32::try_from(self.names.len()).unwrap_or(u32::MAX));
-        self.names.push(Arc::clone(&text));
-        self.by_name.insert(text, name);
+        let known = Arc::make_mut(&mut self.known);
+        let name = Name(u32::try_from(known.names.len()).unwrap_or(u32::MAX));
+        known.names.push(Arc::clone(&text));
+        known.by_name.insert(text, name);
         name
     }
 
@@ -150,7 +169,7 @@ impl StackTable {
         match id {
             None => &[],
             Some(LOST) => &[Name::STACK_LOST],
-            Some(id) => match self.frames.get(&id) {
+            Some(id) => match self.known.frames.get(&id) {
                 Some(frames) => frames,
                 None => &[Name::STACK_MISSING],
             },
@@ -160,18 +179,18 @@ impl StackTable {
     /// The frames of a stack, leaf first.
     #[must_use]
     pub fn frames(&self, id: u32) -> Option<Vec<&str>> {
-        let frames = self.frames.get(&id)?;
+        let frames = self.known.frames.get(&id)?;
         Some(frames.iter().map(|&name| self.text(name)).collect())
     }
 
     /// Every name's text, by [`Name::place`].
     pub fn texts(&self) -> impl Iterator<Item = &str> {
-        self.names.iter().map(|text| &**text)
+        self.known.names.iter().map(|text| &**text)
     }
 
     /// A name's text.
     #[must_use]
     pub fn text(&self, name: Name) -> &str {
-        self.names.get(name.place()).map_or("", |text| text)
+        self.known.names.get(name.place()).map_or("", |text| text)
     }
 }
