@@ -140,7 +140,9 @@ fn queued(ctx: &RawTracePointContext, bio: u64) -> Option<()> {
         add_in(&FLUSH_STACKS, PROBE, &by_stack, 1);
     }
     if passed_on {
-        if flags & PREFLUSH == 0 && original.is_some_and(|(_, flags)| flags & PREFLUSH != 0) {
+        if flags & Bio::PREFLUSH == 0
+            && original.is_some_and(|(_, flags)| flags & Bio::PREFLUSH != 0)
+        {
             let row = Key {
                 via,
                 ..key(Metric::FlushRest, dev, 0)

@@ -100,9 +100,31 @@ impl Recording {
     /// If SQLite cannot read; the ticks before were handed over.
     pub fn for_each_tick(&self, mut take: impl FnMut(&Tick)) -> Result<u64, RecordingError> {
         let mut skipped = 0;
-        self.ticks(&mut take, &mut skipped)
+        self.ticks(0, None, &mut |tick| take(&tick), &mut skipped)
             .map_err(in_file(&self.path))?;
         Ok(skipped)
+    }
+
+    /// At most `most` ticks from the one with the index `from` on, in order.
+    ///
+    /// # Errors
+    /// If SQLite cannot read.
+    pub fn ticks_from(&self, from: u64, most: usize) -> Result<Vec<Tick>, RecordingError> {
+        let mut ticks = Vec::new();
+        self.ticks(from, Some(most), &mut |tick| ticks.push(tick), &mut 0)
+            .map_err(in_file(&self.path))?;
+        Ok(ticks)
+    }
+
+    /// The index of the last tick; `None` without any.
+    ///
+    /// # Errors
+    /// If SQLite cannot read.
+    pub fn last_tick(&self) -> Result<Option<u64>, RecordingError> {
+        let last = "SELECT max(tick) FROM ticks";
+        let last = self.connection.query_row(last, [], |row| row.get(0));
+        let last: Option<i64> = last.map_err(in_file(&self.path))?;
+        Ok(last.map(|bits| bits as u64))
     }
 
     /// The model of the whole recording.
@@ -119,7 +141,14 @@ impl Recording {
         Ok(model)
     }
 
-    fn ticks(&self, take: &mut impl FnMut(&Tick), skipped: &mut u64) -> rusqlite::Result<()> {
+    /// The ticks from `from` on, all or at most so many.
+    fn ticks(
+        &self,
+        from: u64,
+        most: Option<usize>,
+        take: &mut impl FnMut(Tick),
+        skipped: &mut u64,
+    ) -> rusqlite::Result<()> {
         let columns = self.columns.list(
             "ticks",
             &[
@@ -131,15 +160,17 @@ impl Recording {
                 "own_ns",
             ],
         );
-        let select = format!("SELECT {columns} FROM ticks ORDER BY tick");
+        let select = format!("SELECT {columns} FROM ticks WHERE tick >= ? ORDER BY tick LIMIT ?");
         let mut select = self.connection.prepare(&select)?;
-        let mut ticks = select.query([])?;
+        // SQLite takes a negative limit for none.
+        let most = most.map_or(-1, |most| i64::try_from(most).unwrap_or(i64::MAX));
+        let mut ticks = select.query([from as i64, most])?;
         while let Some(row) = ticks.next()? {
             let [index, start_ns, end_ns] =
                 [row.get(0)?, row.get(1)?, row.get(2)?].map(|bits: i64| bits as u64);
             let [in_flight, bpf_run_ns, own_ns] = [row.get(3)?, row.get(4)?, row.get(5)?]
                 .map(|bits: Option<i64>| bits.map(|b| b as u64));
-            take(&Tick {
+            take(Tick {
                 index,
                 start_ns,
                 end_ns,

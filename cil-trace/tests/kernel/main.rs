@@ -14,11 +14,14 @@ mod mapped;
 mod matrix;
 mod modules;
 mod refused;
+mod screen;
 mod sequence;
 mod series;
 mod shell;
 mod stacked;
 mod symbols;
+#[path = "../terminal/tmux.rs"]
+mod tmux;
 mod tool;
 mod trace;
 mod witness;
