@@ -8,7 +8,8 @@ mod pictures;
 mod repeat;
 
 use crate::options::{
-    DEFAULT_FILE, Filter, Invocation, ListFormat, RecordOptions, ReportOptions, Target, Tracing,
+    DEFAULT_FILE, Filter, Invocation, ListFormat, ListOptions, RecordOptions, ReportOptions,
+    Target, Tracing,
 };
 use crate::workload::{self, RunAs};
 use cil_trace_core::probes::Set;
@@ -133,6 +134,8 @@ struct RecordArgs {
     /// Read the benchmark's results from this file, written by the command (may be repeated)
     #[arg(long, value_name = "FILE", requires = "command")]
     results: Vec<PathBuf>,
+    #[command(flatten)]
+    debuginfo: DebugInfoArgs,
     /// Fail if anything was lost
     #[arg(long)]
     strict: bool,
@@ -199,6 +202,25 @@ struct ListArgs {
     /// The format
     #[arg(long, value_enum, default_value_t = ListFormat::Text)]
     format: ListFormat,
+    #[command(flatten)]
+    debuginfo: DebugInfoArgs,
+}
+
+impl ListArgs {
+    fn options(self) -> ListOptions {
+        ListOptions {
+            format: self.format,
+            debuginfo: self.debuginfo.path,
+        }
+    }
+}
+
+#[derive(Args)]
+struct DebugInfoArgs {
+    /// XFS's debug information (xfs.ko or vmlinux), or a directory like /usr/lib/debug, which is
+    /// searched anyway, as is debuginfod's cache; functions that were inlined are measured by it
+    #[arg(id = "debuginfo", long = "debuginfo", value_name = "PATH")]
+    path: Option<PathBuf>,
 }
 
 /// The whole command line, as completions and man pages need it.
@@ -225,8 +247,8 @@ pub fn parse(args: impl IntoIterator<Item = OsString>) -> Result<Invocation, Err
         Command::Flamegraph(args) => Invocation::Flamegraph(args.options()),
         Command::Export(args) => Invocation::Export(args.options()?),
         Command::Compare(args) => Invocation::Compare(args.options()?),
-        Command::Doctor(args) => Invocation::Doctor(args.format),
-        Command::Probes(args) => Invocation::Probes(args.format),
+        Command::Doctor(args) => Invocation::Doctor(args.options()),
+        Command::Probes(args) => Invocation::Probes(args.options()),
         Command::Facts => Invocation::Facts,
         Command::Completions { shell } => Invocation::Completions(shell),
         Command::Man { dir } => Invocation::Man(dir),
@@ -289,6 +311,7 @@ impl RecordArgs {
                 wait_for_xfs: self.all,
                 probes: Set::ALL.iter().copied().filter(chosen).collect(),
                 interval: self.interval,
+                debuginfo: self.debuginfo.path,
             },
             duration: self.duration,
             strict: self.strict,

@@ -33,9 +33,9 @@ pub enum Invocation {
     /// `flamegraph`
     Flamegraph(FlamegraphOptions),
     /// `doctor`
-    Doctor(ListFormat),
+    Doctor(ListOptions),
     /// `probes`
-    Probes(ListFormat),
+    Probes(ListOptions),
     /// `facts`
     Facts,
     /// `completions`
@@ -97,6 +97,8 @@ pub struct Tracing {
     pub probes: Vec<Set>,
     /// Distance of the ticks; never zero.
     pub interval: Duration,
+    /// Where XFS's debug information is, if not at one of the usual places.
+    pub debuginfo: Option<PathBuf>,
 }
 
 /// Whose work counts as the workload's, and whose end ends the recording.
@@ -180,6 +182,15 @@ pub struct ExportOptions {
     pub stacks: Option<(StackKind, Weight)>,
     /// The file; `None` for standard output.
     pub output: Option<PathBuf>,
+}
+
+/// What `doctor` and `probes` are asked.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct ListOptions {
+    /// The format.
+    pub format: ListFormat,
+    /// Where XFS's debug information is, if not at one of the usual places.
+    pub debuginfo: Option<PathBuf>,
 }
 
 /// The format of `doctor` and `probes`.

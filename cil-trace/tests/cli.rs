@@ -69,6 +69,7 @@ fn record_has_defaults() {
                 wait_for_xfs: false,
                 probes: vec![Set::Log, Set::Flush],
                 interval: Duration::from_secs(1),
+                debuginfo: None,
             },
             duration: None,
             repeat: Repeat::Once { prepare: None },
@@ -108,6 +109,7 @@ fn record_takes_every_option() {
                 wait_for_xfs: false,
                 probes: vec![Set::Flush],
                 interval: Duration::from_millis(250),
+                debuginfo: None,
             },
             duration: Some(Duration::from_secs(120)),
             repeat: Repeat::Once {

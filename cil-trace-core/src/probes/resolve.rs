@@ -2,6 +2,7 @@
 
 use super::kernel::version;
 use super::{Attach, Home, Kernel, Part, Program, Row, Way};
+use crate::debuginfo::Instance;
 use cil_trace_common::function::Group;
 use cil_trace_common::offset::{OFFSETS, Source};
 
@@ -14,6 +15,8 @@ pub enum Place {
     Described(Home),
     /// Entry or return of these symbols' code.
     Symbols(Vec<String>),
+    /// These instructions.
+    Instructions(Vec<Instance>),
 }
 
 /// A program and where it goes.
@@ -35,6 +38,13 @@ impl Site {
                 let each: Vec<_> = symbols
                     .iter()
                     .map(|symbol| format!("{kind} {symbol}"))
+                    .collect();
+                each.join(", ")
+            }
+            Place::Instructions(instructions) => {
+                let each: Vec<_> = instructions
+                    .iter()
+                    .map(|at| format!("{kind} {at} ({})", self.program.target))
                     .collect();
                 each.join(", ")
             }
@@ -143,6 +153,13 @@ pub fn site(program: &Program, way: &Way, kernel: &dyn Kernel) -> Result<Place, 
             .btf_of_event(target)
             .map(Place::Described)
             .ok_or_else(|| absent(&format!("BTF of a tracepoint {target}"))),
+        Attach::Inlined => by_instances(target, kernel).map_err(|reason| {
+            if of_xfs(target) && !has_xfs(kernel) {
+                NO_XFS.to_owned()
+            } else {
+                reason
+            }
+        }),
         Attach::Kprobe | Attach::Kretprobe | Attach::Fentry | Attach::Fexit => {
             let symbols = kernel.symbols(target);
             if symbols.is_empty() {
@@ -176,6 +193,28 @@ fn knows_xfs(kernel: &dyn Kernel) -> bool {
     kernel.has_offset("LOG_MOUNT")
 }
 
+fn by_instances(target: &str, kernel: &dyn Kernel) -> Result<Place, String> {
+    if !kernel.has_kprobes() {
+        return Err(NO_KPROBES.to_owned());
+    }
+    match kernel.instances(target) {
+        None => Err(format!(
+            "no debug information tells where {target} is inlined: {}",
+            debug_information(kernel)
+        )),
+        Some([]) => Err(format!("the debug information has no {target}")),
+        Some(instances) => Ok(Place::Instructions(instances.to_vec())),
+    }
+}
+
+/// How debug information is had.
+fn debug_information(kernel: &dyn Kernel) -> String {
+    let release = kernel.release();
+    format!("install it (Debian's is linux-image-{release}-dbg), or name it with --debuginfo PATH")
+}
+
+const NO_KPROBES: &str = "this kernel has no kprobes";
+
 /// Clones serve a way that does not read their arguments.
 fn by_symbols(
     program: &Program,
@@ -184,7 +223,7 @@ fn by_symbols(
     kernel: &dyn Kernel,
 ) -> Result<Place, String> {
     if !kernel.has_kprobes() {
-        return Err("this kernel has no kprobes".to_owned());
+        return Err(NO_KPROBES.to_owned());
     }
     if program.attach == Attach::Kretprobe && hides_callers(program.target, kernel) {
         return Err(format!(
@@ -238,7 +277,8 @@ fn by_trampoline(target: &str, symbols: &[String], kernel: &dyn Kernel) -> Resul
 
 /// Clones that a function program does not go to.
 fn gap(program: &Program, place: &Place, kernel: &dyn Kernel) -> Option<String> {
-    if !program.attach.to_function() {
+    // Debug information knows of clones too.
+    if !program.attach.to_function() || program.attach == Attach::Inlined {
         return None;
     }
     let reached = |symbol: &String| match place {
@@ -290,9 +330,9 @@ fn why_unknown(source: Source, kernel: &dyn Kernel) -> String {
     let build = kernel.xfs_build().unwrap_or("without an id");
     format!(
         "no BTF describes {source} (it needs CONFIG_DEBUG_INFO_BTF_MODULES, which came with 5.11), \
-         and the build {build} of XFS in Linux {release} is none of those whose offsets come with \
-         cil-trace: install its debug information (Debian's is linux-image-{release}-dbg), or name \
-         it with --debuginfo PATH"
+         the build {build} of XFS in Linux {release} is none of those whose offsets come with \
+         cil-trace, and there is no debug information: {}",
+        debug_information(kernel)
     )
 }
 
@@ -345,6 +385,9 @@ mod tests {
         fn btf_of_function(&self, _: &str) -> Option<Home> {
             Some(Home::Vmlinux)
         }
+        fn instances(&self, _: &str) -> Option<&[Instance]> {
+            None
+        }
         fn trampolines_refused(&self) -> Option<&str> {
             None
         }
@@ -382,9 +425,10 @@ mod tests {
             resolution.unknown.as_deref(),
             Some(
                 "no BTF describes xfs_trans.t_mountp (it needs CONFIG_DEBUG_INFO_BTF_MODULES, \
-                 which came with 5.11), and the build 0123 of XFS in Linux 5.10.0-99-amd64 is none \
-                 of those whose offsets come with cil-trace: install its debug information \
-                 (Debian's is linux-image-5.10.0-99-amd64-dbg), or name it with --debuginfo PATH"
+                 which came with 5.11), the build 0123 of XFS in Linux 5.10.0-99-amd64 is none of \
+                 those whose offsets come with cil-trace, and there is no debug information: \
+                 install it (Debian's is linux-image-5.10.0-99-amd64-dbg), or name it with \
+                 --debuginfo PATH"
             )
         );
     }

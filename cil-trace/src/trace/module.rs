@@ -96,7 +96,7 @@ impl ModulePrograms {
                 bpf_attach_type::BPF_TRACE_RAW_TP,
                 types.event_id(module, program.target),
             ),
-            Attach::RawTracepoint | Attach::Kprobe | Attach::Kretprobe => {
+            Attach::RawTracepoint | Attach::Kprobe | Attach::Kretprobe | Attach::Inlined => {
                 return Err(Refusal::Other("not a program that needs BTF".to_owned()));
             }
         };
