@@ -210,7 +210,10 @@ fn by_instances(target: &str, kernel: &dyn Kernel) -> Result<Place, String> {
 /// How debug information is had.
 fn debug_information(kernel: &dyn Kernel) -> String {
     let release = kernel.release();
-    format!("install it (Debian's is linux-image-{release}-dbg), or name it with --debuginfo PATH")
+    format!(
+        "install debug information (Debian's is linux-image-{release}-dbg), or name it with \
+         --debuginfo PATH"
+    )
 }
 
 const NO_KPROBES: &str = "this kernel has no kprobes";
@@ -329,9 +332,8 @@ fn why_unknown(source: Source, kernel: &dyn Kernel) -> String {
     let release = kernel.release();
     let build = kernel.xfs_build().unwrap_or("without an id");
     format!(
-        "no BTF describes {source} (it needs CONFIG_DEBUG_INFO_BTF_MODULES, which came with 5.11), \
-         the build {build} of XFS in Linux {release} is none of those whose offsets come with \
-         cil-trace, and there is no debug information: {}",
+        "neither BTF nor debug information describes {source}, and XFS's build {build} (Linux \
+         {release}) is not one whose offsets are known: {}",
         debug_information(kernel)
     )
 }
@@ -424,10 +426,9 @@ mod tests {
         assert_eq!(
             resolution.unknown.as_deref(),
             Some(
-                "no BTF describes xfs_trans.t_mountp (it needs CONFIG_DEBUG_INFO_BTF_MODULES, \
-                 which came with 5.11), the build 0123 of XFS in Linux 5.10.0-99-amd64 is none of \
-                 those whose offsets come with cil-trace, and there is no debug information: \
-                 install it (Debian's is linux-image-5.10.0-99-amd64-dbg), or name it with \
+                "neither BTF nor debug information describes xfs_trans.t_mountp, and XFS's build \
+                 0123 (Linux 5.10.0-99-amd64) is not one whose offsets are known: install debug \
+                 information (Debian's is linux-image-5.10.0-99-amd64-dbg), or name it with \
                  --debuginfo PATH"
             )
         );
