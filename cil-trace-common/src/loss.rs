@@ -13,17 +13,15 @@ named_enum! {
         StackLost = 3 => "stack-lost",
         /// An end whose beginning was not seen (it lies before the window, or was lost).
         Unpaired = 4 => "unpaired",
-        /// A kernel structure could not be read.
-        ReadFailed = 5 => "read-failed",
         /// The kernel left a run of a program out, because a task was preempted in the middle of
         /// one on the same CPU. Counted by the kernel, whatever the window and the device.
-        Preempted = 6 => "preempted",
+        Preempted = 5 => "preempted",
         /// The kernel did not run the program of a kprobe or kretprobe that was hit: another one was
         /// under way on the CPU, or too many calls of the function were. Counted by the kernel.
-        Missed = 7 => "missed",
+        Missed = 6 => "missed",
         /// It happened after a filesystem was mounted and before the probes were attached. Counted
         /// by XFS itself.
-        NotAttached = 8 => "not-attached",
+        NotAttached = 7 => "not-attached",
     }
 }
 

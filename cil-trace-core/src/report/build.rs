@@ -145,7 +145,6 @@ fn loss(model: &Model) -> Loss {
             LossCause::RingBufferFull
             | LossCause::MapFull
             | LossCause::MapBusy
-            | LossCause::ReadFailed
             | LossCause::Preempted
             | LossCause::Missed
             | LossCause::NotAttached => &mut loss.total,
