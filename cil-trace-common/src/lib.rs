@@ -79,6 +79,7 @@ pod!(
     process::Process,
     scope::Scope,
     scope::State,
+    stack::Stack,
     stack::StackKey,
     stack::StackSum,
 );

@@ -156,6 +156,8 @@ macro_rules! for_each_offset {
             TASK_TGID: Member("task_struct", ["tgid"]);
             TASK_COMM: Member("task_struct", ["comm"]);
             TASK_GROUP_LEADER: Member("task_struct", ["group_leader"]);
+            TASK_START_TIME: Member("task_struct", ["start_time"]);
+            TASK_EXECS: Member("task_struct", ["self_exec_id"]);
             TASK_SIGNAL: Member("task_struct", ["signal"]);
             SIGNAL_LIVE: Member("signal_struct", ["live"]);
             TASK_STATE: Member("task_struct", ["__state", "state"]);

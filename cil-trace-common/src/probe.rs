@@ -41,5 +41,11 @@ named_enum! {
         Descendants = 17 => "descendants",
         /// Which loop device a worker serves.
         LoopWorkers = 18 => "loop-workers",
+        /// Samples of what runs on the CPUs.
+        CpuSamples = 19 => "cpu-samples",
+        /// Time that threads spend off the CPUs.
+        OffCpu = 20 => "offcpu",
+        /// Which code processes have mapped, by which their stacks are read.
+        UserCode = 21 => "user-code",
     }
 }

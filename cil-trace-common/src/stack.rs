@@ -21,6 +21,35 @@ named_enum! {
 /// Stands for a stack that the kernel could not give or keep.
 pub const LOST: u32 = u32::MAX;
 
+/// Frames that the kernel gives of a stack at most (`kernel.perf_event_max_stack`, unless changed).
+pub const DEPTH: usize = 127;
+
+/// A stack, by a number that its hash decides.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(C)]
+pub struct Stack {
+    /// All 64 bits of the hash, to tell stacks of one number apart.
+    pub hash: u64,
+    /// Frames in use.
+    pub len: u32,
+    /// An [`Origin`].
+    pub origin: u32,
+    /// Return addresses, leaf first.
+    pub frames: [u64; DEPTH],
+}
+
+named_enum! {
+    /// Where a stack was taken.
+    pub enum Origin {
+        /// The kernel's part, in a tracepoint: the tracer's own functions are on top of it.
+        Tracepoint = 0 => "tracepoint",
+        /// The kernel's part, where the clock interrupted it.
+        Clock = 1 => "clock",
+        /// The program's part.
+        User = 2 => "user",
+    }
+}
+
 /// What a sum is about: key of a map of [`StackSum`]. Fields that a kind does not use are 0.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
 #[repr(C)]
@@ -69,9 +98,7 @@ named_enum! {
         Preempted = 0 => "preempted",
         /// It sleeps until what it waits for has happened.
         Blocked = 1 => "blocked",
-        /// The same, for input or output.
-        Io = 2 => "io",
-        /// It sleeps, and a signal would wake it.
-        Sleeping = 3 => "sleeping",
+        /// It sleeps, and a signal would wake it; or it is idle.
+        Sleeping = 2 => "sleeping",
     }
 }

@@ -2,10 +2,12 @@
 //!
 //! Resolves no symbols: frames come with names, or as hexadecimal addresses where there was none.
 
+mod diff;
 mod subsystem;
 mod text;
 mod tree;
 
+pub use diff::{DiffError, Per, difference};
 pub use text::folded_name;
 
 use crate::profile::frames::{Frames, Layer, Numbered};
@@ -13,13 +15,14 @@ use crate::profile::{Profile, Weight};
 use inferno::flamegraph::color::{BackgroundColor, PaletteMap};
 use inferno::flamegraph::{Options, TextTruncateDirection, from_lines};
 use subsystem::{colour, legend, rgb};
-use tree::Node;
+use tree::{Entry, Node};
 
 /// From this share of unresolved frames on, percent, a picture misleads more than it tells.
 pub const UNRESOLVED_WARNING: f64 = 20.0;
 
-/// Frames narrower than this share of the picture are not drawn: a tenth of a pixel.
-const NARROWEST: u64 = 10_000;
+/// Frames narrower than this share of the picture are not drawn: half a pixel. Needles of deep
+/// stacks would make it several screens high.
+const NARROWEST: u64 = 2_400;
 
 /// A graph, and how far it is to be trusted.
 #[derive(Clone, PartialEq, Debug)]
@@ -70,11 +73,15 @@ pub fn flamegraph(profile: &Profile<'_>, script: Script) -> Result<Flamegraph, F
     let numbered = Numbered::new(profile, &mut frames);
     let mut entries: Vec<_> = numbered
         .paths()
-        .map(|(path, weight)| (path, [weight.min(most), 0]))
+        .map(|(path, weight)| Entry {
+            path,
+            run: 0,
+            weight: weight.min(most),
+        })
         .collect();
-    let drawn: u64 = entries.iter().map(|(_, [weight, _])| weight).sum();
+    let drawn: u64 = entries.iter().map(|entry| entry.weight).sum();
     let total = drawn + missing;
-    let tree = tree::grow(&mut entries, &frames, (total / NARROWEST).max(1));
+    let tree = tree::grow(&mut entries, &frames, &[floor(total)]);
     let mut drawing = Drawing::new(&frames);
     drawing.lost(missing);
     drawing.add(&tree, drawn);
@@ -89,6 +96,11 @@ pub fn flamegraph(profile: &Profile<'_>, script: Script) -> Result<Flamegraph, F
         unresolved_pct,
         empty: None,
     })
+}
+
+/// What a frame must weigh to be seen.
+fn floor(total: u64) -> u64 {
+    (total / NARROWEST).max(1)
 }
 
 /// In what numbers are shown: the library knows integers only.
@@ -150,7 +162,7 @@ impl<'a> Drawing<'a> {
     }
 
     fn add_to(&mut self, path: &mut String, nodes: &[Node], total: u64) {
-        let drawn: u64 = nodes.iter().map(|node| node.total[0]).sum();
+        let drawn: u64 = nodes.iter().map(|node| node.totals[0]).sum();
         let own = total.saturating_sub(drawn);
         if own > 0 && !path.is_empty() {
             self.lines.push(format!("{path} {own}"));
@@ -162,7 +174,7 @@ impl<'a> Drawing<'a> {
             }
             let (layer, name) = self.frames.get(node.frame);
             path.push_str(&text::drawn_name(layer, name));
-            self.add_to(path, &node.children, node.total[0]);
+            self.add_to(path, &node.children, node.totals[0]);
             path.truncate(before);
         }
         if own > 0 && path.is_empty() {

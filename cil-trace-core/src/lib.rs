@@ -4,6 +4,7 @@
 //! model becomes a [`report`], and formats render it. Nothing here touches the kernel, a clock, the
 //! environment, /proc or /sys, so a replayed recording gives the numbers that were seen live.
 
+pub mod code;
 pub mod compare;
 pub mod debuginfo;
 pub mod decode;

@@ -32,11 +32,22 @@ pub enum Set {
     Log,
     /// Cache flushes and fsyncs.
     Flush,
+    /// Samples of what the CPUs run.
+    Cpu,
+    /// Time off the CPUs.
+    Offcpu,
 }
 
 impl Set {
     /// Every set.
-    pub const ALL: &'static [Self] = &[Self::Log, Self::Flush];
+    pub const ALL: &'static [Self] = &[Self::Log, Self::Flush, Self::Cpu, Self::Offcpu];
+
+    /// Whether it is in use unless others are asked for. Every switch of every thread costs the
+    /// machine two stacks where time off the CPUs is measured.
+    #[must_use]
+    pub const fn by_default(self) -> bool {
+        !matches!(self, Self::Offcpu)
+    }
 
     /// Its name on the command line.
     #[must_use]
@@ -44,6 +55,8 @@ impl Set {
         match self {
             Self::Log => "log",
             Self::Flush => "flush",
+            Self::Cpu => "cpu",
+            Self::Offcpu => "offcpu",
         }
     }
 
@@ -53,6 +66,10 @@ impl Set {
         match self {
             Self::Log => "Commits, pushes, iclog writes, log forces, fsyncs and waits",
             Self::Flush => "Cache flushes and fsyncs",
+            Self::Cpu => "Samples of what the CPUs run, with stacks",
+            Self::Offcpu => {
+                "Time that threads spend off the CPUs, with stacks; costs more than the rest"
+            }
         }
     }
 
@@ -134,7 +151,7 @@ const fn near(programs: &'static [Program], approximation: &'static str) -> Way 
 }
 
 use Otherwise::{Approximated, Skipped};
-use Set::{Flush, Log};
+use Set::{Cpu, Flush, Log, Offcpu};
 
 /// Where a bio has a disk (before 5.12), it is queued without its partition; and without data it has
 /// not even been remapped from one.
@@ -148,7 +165,7 @@ const END_BY_SLEEP: &str = "the end is the moment at which the task runs again a
 pub const PROBES: &[Row] = &[
     Row {
         probe: Probe::Descendants,
-        sets: &[Log, Flush],
+        sets: &[Log, Flush, Cpu, Offcpu],
         quantity: "which processes descend from the command",
         layouts: &[&[&["TASK_PID", "TASK_TGID", "TASK_SIGNAL", "SIGNAL_LIVE"]]],
         ways: &[measured(programs![
@@ -425,5 +442,41 @@ pub const PROBES: &[Row] = &[
             RawTracepoint workqueue_execute_end,
         ])],
         otherwise: Skipped(NO_EVENT),
+    },
+    Row {
+        probe: Probe::CpuSamples,
+        sets: &[Cpu],
+        quantity: "samples of what the CPUs run",
+        layouts: &[],
+        ways: &[measured(&[program(
+            Attach::PerfEvent,
+            "cpu_clock",
+            "cpu-clock",
+        )])],
+        otherwise: Skipped("the clock of perf_event_open(2) is refused"),
+    },
+    Row {
+        probe: Probe::OffCpu,
+        sets: &[Offcpu],
+        quantity: "time that threads spend off the CPUs",
+        layouts: &[&[&["TASK_PID", "TASK_STATE"]]],
+        ways: &[measured(&[program(
+            Attach::BtfTracepoint,
+            "btf_offcpu",
+            "sched_switch",
+        )])],
+        otherwise: Skipped(NO_EVENT),
+    },
+    Row {
+        probe: Probe::UserCode,
+        sets: &[Cpu, Offcpu],
+        quantity: "which code processes map: names of programs' functions",
+        layouts: &[],
+        ways: &[measured(&[program(
+            Attach::PerfRecords,
+            "",
+            "of mappings, forks and execs",
+        )])],
+        otherwise: Skipped("frames of programs have no names"),
     },
 ];

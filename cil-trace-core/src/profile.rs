@@ -5,6 +5,7 @@
 
 pub mod frames;
 mod kind;
+pub mod reason;
 
 pub use kind::{KINDS, Weight, Words, words};
 

@@ -10,8 +10,8 @@ use crate::kernel::{
     BIO_QUEUE_BIO, BIO_REMAP_BIO, BIO_SIZE, ICLOG_BIO, ICLOG_BVEC, REQ_FUA_BIT, REQ_PREFLUSH_BIT,
     argument, container, dev_of_disk, member, pointer, read,
 };
-use crate::maps::{BIOS, DEVICES, FLUSH_STACKS, ICLOGS, armed};
-use crate::stat::{add, add_in, atomic_add, emit, event, key, lose_update, now, process, record};
+use crate::maps::{BIOS, DEVICES, ICLOGS, LOG_STACKS, armed};
+use crate::stat::{add, atomic_add, emit, event, key, lose_update, now, process, record};
 use crate::task::{self, Task, Who};
 use crate::{fsync, stack};
 use aya_ebpf::bindings::BPF_NOEXIST;
@@ -25,6 +25,7 @@ use cil_trace_common::key::Key;
 use cil_trace_common::metric::Metric;
 use cil_trace_common::probe::Probe;
 use cil_trace_common::scope::Scope;
+use cil_trace_common::stack::{LOST, StackKey, StackKind};
 
 const PROBE: Probe = Probe::FlushRequests;
 
@@ -48,6 +49,8 @@ pub struct Bio {
     pub flags: u32,
     /// Device flushes that it requires; with any, its data completes before it does.
     pub needed: u32,
+    /// Number of its stack, or 0.
+    pub kept: u32,
     /// Who sent it.
     pub who: Who,
 }
@@ -103,7 +106,7 @@ fn queued(ctx: &RawTracePointContext, bio: u64) -> Option<()> {
         stack::capture(PROBE, ctx)
     };
     let groups = match frames {
-        Some(frames) if iclog.is_none() => stack::groups_in(frames, state.ranges),
+        Some(ref frames) if iclog.is_none() => stack::groups_in(frames, state.ranges),
         _ => 0,
     };
     let scope = match known {
@@ -131,8 +134,13 @@ fn queued(ctx: &RawTracePointContext, bio: u64) -> Option<()> {
     } else {
         above(task, &scope, cause)
     };
-    let kept = frames.map_or(0, stack::keep);
-    let stack = if cause == Cause::Other as u32 {
+    // A flush that a device above asked for is counted there.
+    let kept = match frames {
+        Some(frames) if via == 0 => stack::keep(PROBE, frames),
+        None if via == 0 && !beneath => LOST,
+        _ => 0,
+    };
+    let stack = if cause == Cause::Other as u32 && kept != LOST {
         kept
     } else {
         0
@@ -157,14 +165,8 @@ fn queued(ctx: &RawTracePointContext, bio: u64) -> Option<()> {
     let needed = needed(flags, scope.flags);
     add(PROBE, &key(Metric::FlushNeeded, dev, 0), needed);
     if kept != 0 {
-        let by_stack = Key {
-            metric: 0,
-            label: cause as u16,
-            dev,
-            via,
-            stack: kept,
-        };
-        add_in(&FLUSH_STACKS, PROBE, &by_stack, 1);
+        let by_stack = by_stack(dev, cause, kept);
+        stack::sum(&LOG_STACKS, PROBE, &by_stack, 1, 0, u64::from(bytes));
     }
     if passed_on {
         if flags & PREFLUSH == 0 && original.is_some_and(|(_, flags)| flags & PREFLUSH != 0) {
@@ -200,6 +202,7 @@ fn queued(ctx: &RawTracePointContext, bio: u64) -> Option<()> {
         bytes,
         flags,
         needed: needed as u32,
+        kept,
         who: task.who,
     };
     BIOS.insert(bio, entry, 0)
@@ -259,6 +262,17 @@ fn found(dev: u32, whole: u32) -> Scope {
         let _ = DEVICES.insert(dev, scope, u64::from(BPF_NOEXIST));
     }
     scope
+}
+
+#[inline(always)]
+fn by_stack(dev: u32, cause: u32, kernel: u32) -> StackKey {
+    StackKey {
+        kind: StackKind::Flush as u16,
+        label: cause as u16,
+        dev,
+        kernel,
+        ..StackKey::default()
+    }
 }
 
 /// A bio that has nothing to do with what is traced, but perhaps a disk in common: that disk's
@@ -416,6 +430,10 @@ pub fn completed(bio: u64, bytes: u32) -> Option<()> {
         stack: entry.stack,
     };
     record(probe, &row, latency);
+    if entry.kept != 0 {
+        let by_stack = by_stack(entry.dev, entry.cause, entry.kept);
+        stack::sum(&LOG_STACKS, probe, &by_stack, 0, latency, 0);
+    }
     let mut event = event(
         EventKind::Flush,
         entry.cause,

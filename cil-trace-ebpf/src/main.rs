@@ -31,6 +31,7 @@ mod kernel;
 mod lifecycle;
 mod maps;
 mod probe_context;
+mod profile;
 mod push;
 mod sched;
 mod stack;

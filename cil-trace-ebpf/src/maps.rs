@@ -3,8 +3,8 @@
 use crate::device::{Disk, Request};
 use crate::flush::Bio;
 use crate::iclog::Iclog;
+use crate::profile::Departed;
 use crate::push::{Checkpoint, Queued};
-use crate::stack::{Frames, Stack};
 use crate::task::Task;
 use aya_ebpf::macros::map;
 use aya_ebpf::maps::{Array, HashMap, PerCpuArray, PerCpuHashMap, RingBuf};
@@ -15,6 +15,7 @@ use cil_trace_common::loss::LossCause;
 use cil_trace_common::probe::Probe;
 use cil_trace_common::process::Process;
 use cil_trace_common::scope::{Scope, State};
+use cil_trace_common::stack::{Stack, StackKey, StackSum};
 
 /// What user space may change while programs run.
 #[map]
@@ -45,12 +46,18 @@ pub static LOSSES: PerCpuArray<u64> =
 /// Single objects.
 #[map]
 pub static EVENTS: RingBuf = RingBuf::with_byte_size(4 << 20, 0);
-/// Stacks of flushes, by id.
+/// Stacks by number; user space makes room for more if samples are taken.
 #[map]
 pub static STACKS: HashMap<u32, Stack> = HashMap::with_max_entries(4096, 0);
-/// Flushes by stack, device and cause (the key's metric is not used).
+/// What happened with stacks of the log: flushes and pushes.
 #[map]
-pub static FLUSH_STACKS: PerCpuHashMap<Key, u64> = PerCpuHashMap::with_max_entries(8192, 0);
+pub static LOG_STACKS: HashMap<StackKey, StackSum> = HashMap::with_max_entries(4096, 0);
+/// What happened with stacks of threads: samples, and time off the CPU; likewise.
+#[map]
+pub static THREAD_STACKS: HashMap<StackKey, StackSum> = HashMap::with_max_entries(1, 0);
+/// Threads that are off the CPU, by thread id; likewise.
+#[map]
+pub static DEPARTED: HashMap<u32, Departed> = HashMap::with_max_entries(1, 0);
 
 /// What each thread is in the middle of, by thread id.
 #[map]
@@ -79,17 +86,19 @@ pub static DISKS: HashMap<u32, Disk> = HashMap::with_max_entries(512, 0);
 
 /// Room for one stack, as the BPF stack has only 512 bytes.
 #[map]
-pub static FRAMES: PerCpuArray<Frames> = PerCpuArray::with_max_entries(1, 0);
+pub static FRAMES: PerCpuArray<Stack> = PerCpuArray::with_max_entries(1, 0);
+/// The same for what the clock interrupts.
+#[map]
+pub static CLOCK_FRAMES: PerCpuArray<Stack> = PerCpuArray::with_max_entries(1, 0);
+/// The same for a switch, in which nothing else is traced but by the clock.
+#[map]
+pub static SWITCH_FRAMES: PerCpuArray<Stack> = PerCpuArray::with_max_entries(1, 0);
 /// Never written: the value of a new histogram.
 #[map]
 pub static NEW_HIST: PerCpuArray<Hist> = PerCpuArray::with_max_entries(1, 0);
 /// Never written: the value of a new task.
 #[map]
 pub static NEW_TASK: PerCpuArray<Task> = PerCpuArray::with_max_entries(1, 0);
-/// Room for a stack that is about to be stored.
-#[map]
-pub static NEW_STACK: PerCpuArray<Stack> = PerCpuArray::with_max_entries(1, 0);
-
 /// The state, if the window is open.
 #[inline(always)]
 pub fn armed() -> Option<&'static State> {

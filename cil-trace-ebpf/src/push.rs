@@ -5,14 +5,17 @@ use crate::kernel::{
     CIL_CTX, CIL_LOG, CIL_PUSH_WORK, CTX_CIL, CTX_PUSH_WORK, CTX_SEQUENCE, container, dev_of_log,
     pointer, read,
 };
-use crate::maps::{CHECKPOINTS, PUSHING, QUEUED};
+use crate::maps::{CHECKPOINTS, LOG_STACKS, PUSHING, QUEUED};
+use crate::stack;
 use crate::stat::{EEXIST, add, atomic_add, count, emit, event, key, lose_update, now, record};
 use crate::task::{self, Push, Task, Who};
 use aya_ebpf::bindings::BPF_NOEXIST;
+use aya_ebpf::programs::RawTracePointContext;
 use cil_trace_common::cause::Cause;
 use cil_trace_common::event::EventKind;
 use cil_trace_common::metric::Metric;
 use cil_trace_common::probe::Probe;
+use cil_trace_common::stack::{LOST, StackKey, StackKind};
 
 const PROBE: Probe = Probe::Pushes;
 
@@ -34,8 +37,8 @@ pub struct Queued {
     pub at: u64,
     /// Why.
     pub trigger: u32,
-    /// Keeps the layout free of padding.
-    pub reserved: u32,
+    /// Number of the stack that queued it.
+    pub stack: u32,
     /// By whom.
     pub who: Who,
 }
@@ -65,7 +68,7 @@ fn dev_of(checkpoint: &Checkpoint) -> Option<u32> {
 
 /// A push is queued by the current task.
 #[inline(always)]
-pub fn queued(work: u64) -> Option<()> {
+pub fn queued(ctx: &RawTracePointContext, work: u64) -> Option<()> {
     dev_of(&checkpoint_of(work)?)?;
     let task = task::current(PROBE)?;
     // A commit begins outside any force, so that a force comes first: it is inside the commit, for
@@ -82,7 +85,7 @@ pub fn queued(work: u64) -> Option<()> {
     let queued = Queued {
         at: now(),
         trigger,
-        reserved: 0,
+        stack: stack::capture(PROBE, ctx).map_or(LOST, |frames| stack::keep(PROBE, frames)),
         who: task.who,
     };
     QUEUED
@@ -113,6 +116,7 @@ pub fn started(work: u64) -> Option<()> {
     if let Some(queued) = unsafe { QUEUED.get(work) } {
         task.push.queued = queued.at;
         task.push.trigger = queued.trigger;
+        task.push.stack = queued.stack;
         task.push.who = queued.who;
         let _ = QUEUED.remove(work);
         record(
@@ -124,11 +128,24 @@ pub fn started(work: u64) -> Option<()> {
         // It was queued before the window.
         task.push.queued = 0;
         task.push.trigger = Cause::Other as u32;
+        task.push.stack = LOST;
         task.push.who = task.who;
     }
     count(PROBE, Metric::Pushes, dev, task.push.trigger as u16);
+    stack::sum(&LOG_STACKS, PROBE, &by_stack(&task.push), 1, 0, 0);
     record(PROBE, &key(Metric::PushConcurrency, dev, 0), under_way(dev));
     Some(())
+}
+
+#[inline(always)]
+fn by_stack(push: &Push) -> StackKey {
+    StackKey {
+        kind: StackKind::Push as u16,
+        label: push.trigger as u16,
+        dev: push.dev,
+        kernel: push.stack,
+        ..StackKey::default()
+    }
 }
 
 /// Pushes of a filesystem under way, this one included.
@@ -189,6 +206,7 @@ pub fn ended() -> Option<()> {
         }
         transactions(push)
     };
+    stack::sum(&LOG_STACKS, PROBE, &by_stack(push), 0, run_time, push.bytes);
     emit_push(push, run_time, transactions, empty);
     task.push.start = 0;
     Some(())

@@ -1,31 +1,20 @@
 //! Kernel stacks: which functions of interest they hold, and a place to keep them.
 
-use crate::maps::{FRAMES, NEW_STACK, RANGES, STACKS};
-use crate::stat::{EEXIST, lose, lose_update};
+use crate::maps::{FRAMES, RANGES, STACKS};
+use crate::stat::{EEXIST, atomic_add, lose, lose_update, now};
 use aya_ebpf::EbpfContext;
-use aya_ebpf::bindings::BPF_NOEXIST;
+use aya_ebpf::bindings::{BPF_F_USER_STACK, BPF_NOEXIST};
 use aya_ebpf::helpers::generated::bpf_get_stack;
+use aya_ebpf::maps::{HashMap, PerCpuArray};
 use cil_trace_common::function::MAX_RANGES;
 use cil_trace_common::loss::LossCause;
 use cil_trace_common::probe::Probe;
+use cil_trace_common::stack::{DEPTH, LOST, Origin, Stack, StackKey, StackSum};
 
-/// Frames that are looked at; the way from a system call to the log is shorter.
-pub const DEPTH: usize = 32;
+/// Frames that are searched for groups; the way from a system call to the log is shorter.
+const SEARCHED: usize = 32;
 /// Steps of a binary search over all ranges.
 const STEPS: u32 = MAX_RANGES.ilog2() + 1;
-
-/// Return addresses, leaf first.
-pub type Frames = [u64; DEPTH];
-
-/// A stack that user space reads.
-#[derive(Clone, Copy)]
-#[repr(C)]
-pub struct Stack {
-    /// All 64 bits of the hash, to tell stacks of one id apart.
-    pub hash: u64,
-    /// Its frames; 0 past the last.
-    pub frames: Frames,
-}
 
 /// The bit of the group whose code holds `address`, or 0.
 #[inline(always)]
@@ -52,27 +41,52 @@ pub fn group_of(address: u64, ranges: u32) -> u64 {
 
 /// The current kernel stack; valid until the next call on this CPU.
 #[inline(always)]
-pub fn capture(probe: Probe, ctx: &impl EbpfContext) -> Option<&'static Frames> {
-    let frames = FRAMES.get_ptr_mut(0)?;
-    // SAFETY: the buffer is a map value of exactly this size.
+pub fn capture(probe: Probe, ctx: &impl EbpfContext) -> Option<&'static mut Stack> {
+    let stack = take(&FRAMES, ctx, Origin::Tracepoint);
+    if stack.is_none() {
+        lose(probe, LossCause::StackLost);
+    }
+    stack
+}
+
+/// The current stack in a buffer, where nothing that interrupts this program may use it; `None` if
+/// it is empty or the kernel cannot give it.
+#[inline(always)]
+pub fn take(
+    buffer: &'static PerCpuArray<Stack>,
+    ctx: &impl EbpfContext,
+    origin: Origin,
+) -> Option<&'static mut Stack> {
+    let flags = if origin as u16 == Origin::User as u16 {
+        u64::from(BPF_F_USER_STACK)
+    } else {
+        0
+    };
+    // SAFETY: a value of this CPU's own, which outlives the program.
+    let stack = unsafe { &mut *buffer.get_ptr_mut(0)? };
+    // SAFETY: the buffer is exactly as long as stated.
     let size = unsafe {
-        *frames = [0; DEPTH];
-        bpf_get_stack(ctx.as_ptr(), frames.cast(), size_of::<Frames>() as u32, 0)
+        bpf_get_stack(
+            ctx.as_ptr(),
+            stack.frames.as_mut_ptr().cast(),
+            size_of::<[u64; DEPTH]>() as u32,
+            flags,
+        )
     };
     if size <= 0 {
-        lose(probe, LossCause::StackLost);
         return None;
     }
-    // SAFETY: the value outlives the program.
-    Some(unsafe { &*frames })
+    stack.len = size as u32 / size_of::<u64>() as u32;
+    stack.origin = origin as u32;
+    Some(stack)
 }
 
 /// The groups of all functions in a stack.
 #[inline(never)]
-pub fn groups_in(frames: &Frames, ranges: u32) -> u64 {
+pub fn groups_in(stack: &Stack, ranges: u32) -> u64 {
     let mut groups = 0;
-    for &address in frames {
-        if address == 0 {
+    for (place, &address) in stack.frames[..SEARCHED].iter().enumerate() {
+        if place as u32 >= stack.len {
             break;
         }
         groups |= group_of(address, ranges);
@@ -80,39 +94,75 @@ pub fn groups_in(frames: &Frames, ranges: u32) -> u64 {
     groups
 }
 
-/// Keeps a stack for user space; returns its id, never 0, or 0 if it is lost.
+/// Keeps a stack for user space; returns its number, never 0, or [`LOST`].
 #[inline(never)]
-pub fn keep(frames: &Frames) -> u32 {
-    let probe = Probe::FlushRequests;
-    let mut hash = 0xcbf2_9ce4_8422_2325u64;
-    for &address in frames {
+pub fn keep(probe: Probe, stack: &mut Stack) -> u32 {
+    let mut hash = 0xcbf2_9ce4_8422_2325 ^ u64::from(stack.origin);
+    for (place, &address) in stack.frames.iter().enumerate() {
+        if place as u32 >= stack.len {
+            break;
+        }
         // FNV-1a over words; the shift carries high bits down.
         hash = (hash ^ address).wrapping_mul(0x0000_0100_0000_01b3);
         hash ^= hash >> 29;
     }
-    let id = hash as u32 | 1;
-    // SAFETY: entries are never changed or removed once they are made.
-    if let Some(stack) = unsafe { STACKS.get(id) } {
-        if stack.hash == hash {
+    let id = match hash as u32 | 1 {
+        LOST => LOST - 2,
+        id => id,
+    };
+    // SAFETY: entries are never changed once they are made.
+    if let Some(known) = unsafe { STACKS.get(id) } {
+        if known.hash == hash {
             return id;
         }
         lose(probe, LossCause::StackLost);
-        return 0;
+        return LOST;
     }
-    let Some(new) = NEW_STACK.get_ptr_mut(0) else {
-        return 0;
-    };
-    // SAFETY: a value of this CPU's own.
-    let new = unsafe {
-        (*new).hash = hash;
-        (*new).frames = *frames;
-        &*new
-    };
-    match STACKS.insert(id, new, u64::from(BPF_NOEXIST)) {
+    stack.hash = hash;
+    match STACKS.insert(id, &*stack, u64::from(BPF_NOEXIST)) {
         Ok(()) | Err(EEXIST) => id,
         Err(error) => {
             lose_update(probe, error);
-            0
+            LOST
         }
+    }
+}
+
+/// Adds to the sums of a stack.
+#[inline(always)]
+pub fn sum(
+    map: &HashMap<StackKey, StackSum>,
+    probe: Probe,
+    key: &StackKey,
+    count: u64,
+    time_ns: u64,
+    bytes: u64,
+) {
+    if map.get_ptr(key).is_none() {
+        let new = StackSum {
+            at_ns: now(),
+            count,
+            time_ns,
+            bytes,
+        };
+        match map.insert(key, new, u64::from(BPF_NOEXIST)) {
+            Ok(()) => return,
+            // Another CPU made the entry meanwhile.
+            Err(EEXIST) => {}
+            Err(error) => return lose_update(probe, error),
+        }
+    }
+    if let Some(sum) = map.get_ptr_mut(key) {
+        // SAFETY: a map value that outlives the program; addresses are taken, nothing is read.
+        let [counts, times, sizes] = unsafe {
+            [
+                &raw mut (*sum).count,
+                &raw mut (*sum).time_ns,
+                &raw mut (*sum).bytes,
+            ]
+        };
+        atomic_add(counts, count);
+        atomic_add(times, time_ns);
+        atomic_add(sizes, bytes);
     }
 }

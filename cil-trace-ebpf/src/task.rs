@@ -174,8 +174,8 @@ pub struct Push {
     pub own_flushes: u32,
     /// `ic_offset` where the write under way began, plus 1; 0 for none.
     pub write_from: u32,
-    /// Keeps the layout free of padding.
-    pub reserved: u32,
+    /// Number of the stack that queued it.
+    pub stack: u32,
     /// Who queued it.
     pub who: Who,
 }

@@ -17,7 +17,7 @@ pub fn workqueue_queue_work(ctx: RawTracePointContext) -> i32 {
     if let Some(state) = armed()
         && is_push(state, read(work, &WORK_FUNC).unwrap_or(0))
     {
-        push::queued(work);
+        push::queued(&ctx, work);
     }
     0
 }

@@ -8,7 +8,8 @@ mod pictures;
 mod repeat;
 
 use crate::options::{
-    DEFAULT_FILE, Filter, Invocation, ListFormat, RecordOptions, ReportOptions, Target, Tracing,
+    DEFAULT_FILE, Filter, Invocation, ListFormat, RecordOptions, ReportOptions, SAMPLING_HZ,
+    Target, Tracing,
 };
 use crate::workload::{self, RunAs};
 use cil_trace_core::probes::Set;
@@ -104,10 +105,13 @@ struct RecordArgs {
     /// Keep only the filesystem on this device, loop2 or /dev/loop2 (may be repeated)
     #[arg(long, value_name = "DEV", value_parser = device_name)]
     device: Vec<String>,
-    /// Probe sets to switch on, separated by commas
-    #[arg(long, value_name = "SET", value_delimiter = ',', default_value = "all",
-          value_parser = probe_sets())]
+    /// Probe sets to switch on, separated by commas; if not given, every set but offcpu
+    #[arg(long, value_name = "SET", value_delimiter = ',', value_parser = probe_sets())]
     probes: Vec<String>,
+    /// Samples a second that the set cpu takes of each CPU
+    #[arg(short = 'F', long, value_name = "HZ", default_value_t = SAMPLING_HZ,
+          value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    frequency: u32,
     /// Time between two snapshots, such as 1s or 250ms
     #[arg(long, value_name = "TIME", default_value = "1s", value_parser = time)]
     interval: Duration,
@@ -154,7 +158,7 @@ Examples:
   cil-trace record -p \"$(pidof postgres | cut -d' ' -f1)\"
   sudo cil-trace record --user postgres -- pgbench -T 60";
 
-/// `--probes` in place of every set.
+/// `--probes` for every set.
 const ALL_SETS: &str = "all";
 
 /// The values of `--probes`, from the probe table.
@@ -276,9 +280,8 @@ impl RecordArgs {
         let devices = self.device.into_iter().map(Filter::Device);
         let chosen = |set: &Set| {
             let names = [ALL_SETS, set.name()];
-            self.probes
-                .iter()
-                .any(|name| names.contains(&name.as_str()))
+            let mut asked = self.probes.iter().map(String::as_str);
+            asked.any(|name| names.contains(&name)) || self.probes.is_empty() && set.by_default()
         };
         Ok(RecordOptions {
             output,
@@ -289,6 +292,7 @@ impl RecordArgs {
                 wait_for_xfs: self.all,
                 probes: Set::ALL.iter().copied().filter(chosen).collect(),
                 interval: self.interval,
+                sampling_hz: self.frequency,
             },
             duration: self.duration,
             strict: self.strict,

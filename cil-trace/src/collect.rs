@@ -9,8 +9,10 @@ mod header;
 mod reach;
 
 use crate::options::Tracing;
+use crate::symbols::UserSymbols;
 use crate::system::environment::{Check, EnvironmentFacts, Status, XFS_IS_THERE};
-use crate::trace::Reader;
+use crate::system::now;
+use crate::trace::{Reader, StackReader};
 use crate::workload;
 use anyhow::{Context as _, Result, bail};
 use cil_trace_common::loss::LossCause;
@@ -21,7 +23,6 @@ use cil_trace_core::tick::{Loss, Tick};
 use followed::Followed;
 use generation::Generation;
 use reach::{Presence, Reach};
-use rustix::time::{ClockId, clock_gettime};
 use std::os::fd::OwnedFd;
 use std::time::{Duration, Instant};
 use tokio::time::{Interval, MissedTickBehavior, interval};
@@ -97,12 +98,14 @@ impl Collector {
     ///
     /// If the kernel refuses the update.
     pub fn open(mut self) -> Result<Window> {
+        let records = self.generation.tracer.records.take();
+        let stacks = StackReader::new(self.tracing.sampling_hz, records.map(UserSymbols::start));
         let start_ns = now();
         self.followed.read_statistics(start_ns);
         self.generation.tracer.arm()?;
         Ok(Window {
             start_ns,
-            reader: Reader::new(start_ns),
+            reader: Reader::new(start_ns, stacks),
             history: History::new(start_ns, &self.generation.tracer.outcomes),
             ticks: timer(self.tracing.interval),
             drains: timer(DRAIN),
@@ -146,7 +149,7 @@ impl Window {
                 }
             }
             if std::mem::take(&mut self.due) {
-                return self.read(now());
+                return self.read(now(), false);
             }
             let Collector {
                 generation: Generation { tracer, .. },
@@ -177,7 +180,7 @@ impl Window {
     pub fn close(mut self) -> Result<(Tick, Footer)> {
         self.collector.generation.tracer.disarm()?;
         let window_end_ns = now();
-        let tick = self.read(window_end_ns)?;
+        let tick = self.read(window_end_ns, true)?;
         let footer = Footer {
             window_end_ns,
             overhead: Some(self.overhead(window_end_ns - self.start_ns)),
@@ -214,6 +217,8 @@ impl Window {
         } = &mut self.collector;
         let mut next = Generation::load(tracing, followed, reach)?;
         next.tracer.succeed(&generation.tracer)?;
+        // What processes map is followed already.
+        next.tracer.records = None;
         let missed = if reach.xfs && !generation.reach.xfs {
             followed.since_mounted()
         } else {
@@ -222,7 +227,7 @@ impl Window {
         generation.tracer.disarm()?;
         next.tracer.arm()?;
         let now = now();
-        let tick = self.read(now);
+        let tick = self.read(now, false);
         self.due = false;
         self.reader.begin_anew();
         self.collector.generation = next;
@@ -240,14 +245,14 @@ impl Window {
         Ok(tick)
     }
 
-    fn read(&mut self, now: u64) -> Result<Tick> {
+    fn read(&mut self, now: u64, last: bool) -> Result<Tick> {
         let Collector {
             generation: Generation { kernel, tracer, .. },
             followed,
             ..
         } = &mut self.collector;
         followed.read_statistics(now);
-        let mut tick = self.reader.tick(tracer, &kernel.symbols, now)?;
+        let mut tick = self.reader.tick(tracer, &kernel.symbols, now, last)?;
         tick.devices = followed.news(&tick);
         Ok(tick)
     }
@@ -269,13 +274,6 @@ impl Window {
             sampled_1_in: 1,
         }
     }
-}
-
-/// CLOCK_MONOTONIC, which the kernel side stamps with, in nanoseconds.
-fn now() -> u64 {
-    let now = clock_gettime(ClockId::Monotonic);
-    // Both are positive: the clock starts with the machine.
-    now.tv_sec.unsigned_abs() * 1_000_000_000 + now.tv_nsec.unsigned_abs()
 }
 
 /// The first beat comes after one interval.

@@ -9,6 +9,7 @@ mod commands;
 pub mod error;
 pub mod options;
 pub mod record;
+pub mod symbols;
 pub mod system;
 pub mod trace;
 pub mod workload;

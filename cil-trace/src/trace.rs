@@ -10,8 +10,10 @@ mod load;
 mod maps;
 mod module;
 mod snapshot;
+mod stacks;
 
 pub use kernel::RunningKernel;
 pub use load::{Options, Tracer};
 pub use maps::Maps;
 pub use snapshot::Reader;
+pub use stacks::StackReader;

@@ -4,13 +4,14 @@
 use assert_cmd::Command;
 use cil_trace::cli;
 use cil_trace::options::{
-    CompareOptions, ExportOptions, Filter, FlamegraphOptions, Invocation, RecordOptions, Repeat,
-    ReportOptions, Series, Target, Tracing,
+    CompareOptions, Diff, ExportOptions, Filter, FlamegraphOptions, Invocation, RecordOptions,
+    Repeat, ReportOptions, Series, Target, Tracing,
 };
 use cil_trace::workload::{self, RunAs};
 use cil_trace_common::stack::StackKind;
 use cil_trace_core::compare::style::Style;
 use cil_trace_core::export;
+use cil_trace_core::flame::Per;
 use cil_trace_core::probes::Set;
 use cil_trace_core::profile::Weight;
 use cil_trace_core::report::format::Format;
@@ -67,8 +68,9 @@ fn record_has_defaults() {
             tracing: Tracing {
                 filters: vec![],
                 wait_for_xfs: false,
-                probes: vec![Set::Log, Set::Flush],
+                probes: vec![Set::Log, Set::Flush, Set::Cpu],
                 interval: Duration::from_secs(1),
+                sampling_hz: 997,
             },
             duration: None,
             repeat: Repeat::Once { prepare: None },
@@ -86,7 +88,7 @@ fn record_has_defaults() {
 #[test]
 fn record_takes_every_option() {
     let options = record(
-        "-o f --mount /srv --device loop2 --device /dev/sda1 --probes flush --interval 250ms \
+        "-o f --mount /srv --device loop2 --device /dev/sda1 --probes flush --interval 250ms -F 99 \
          --duration 2m --strict -q --capture --results a --results b --user dave --prepare sync -- x",
     );
     assert_eq!(
@@ -108,6 +110,7 @@ fn record_takes_every_option() {
                 wait_for_xfs: false,
                 probes: vec![Set::Flush],
                 interval: Duration::from_millis(250),
+                sampling_hz: 99,
             },
             duration: Some(Duration::from_secs(120)),
             repeat: Repeat::Once {
@@ -126,6 +129,7 @@ fn record_takes_every_option() {
         record("-a --probes flush,log").tracing.probes,
         [Set::Log, Set::Flush]
     );
+    assert_eq!(record("-a --probes all").tracing.probes, Set::ALL);
     let Target::Command(command) = record("-a --keep-root -- x").target else {
         panic!()
     };
@@ -255,10 +259,30 @@ fn flamegraph_weighs_a_kind_by_what_one_looks_for_in_it() {
             input: "cil-trace.data".into(),
             kind,
             weight,
+            diff: None,
             output: Some("x.svg".into()),
         };
         let line = format!("cil-trace flamegraph --kind {flags} -o x.svg");
         assert_eq!(parse(&line), Invocation::Flamegraph(options), "{line}");
+    }
+}
+
+#[test]
+fn flamegraph_compares() {
+    for (flags, per) in [
+        ("", None),
+        (" --per second", Some(Per::Second)),
+        (
+            " --per fio.write_iops",
+            Some(Per::Work("fio.write_iops".into())),
+        ),
+    ] {
+        let line = format!("cil-trace flamegraph --kind cpu new --diff old{flags}");
+        let Invocation::Flamegraph(options) = parse(&line) else {
+            panic!("{line}");
+        };
+        let base = "old".into();
+        assert_eq!(options.diff, Some(Diff { base, per }));
     }
 }
 
@@ -292,6 +316,10 @@ fn export_weighs_by_count() {
 const REFUSED: &[(&[&str], &str)] = &[
     (&[], "Usage:"),
     (&["frobnicate"], "frobnicate"),
+    (
+        &["flamegraph", "--kind", "cpu", "--per", "second"],
+        "--diff",
+    ),
     (&["export"], "--format"),
     (&["export", "--format", "folded"], "--kind"),
     (
@@ -319,7 +347,7 @@ const REFUSED: &[(&[&str], &str)] = &[
     (&["record", "-a", "--interval", "soon"], "500ms, 10s or 2m"),
     (
         &["record", "-a", "--probes", "log,locks"],
-        "[possible values: all, log, flush]",
+        "[possible values: all, log, flush",
     ),
     (&["record", "-a", "--device", "/srv/image"], "lsblk"),
     (&["record", "-a", "--runs", "3"], "COMMAND"),

@@ -3,7 +3,7 @@
 use crate::command::{cargo, shown};
 use crate::tally::Tally;
 use crate::vm::{self, Kernel};
-use crate::{build, interrupt, setup, style};
+use crate::{build, exports, interrupt, setup, style};
 use anyhow::{Context, Result, bail};
 use clap::ValueEnum;
 use nix::unistd::Uid;
@@ -23,6 +23,8 @@ pub enum Level {
     Cli,
     /// The program on this machine's kernel and a loop-mounted XFS, as root
     Kernel,
+    /// Exports of a recording made here, read by the tools that they are for
+    Exports,
     /// Most of that on other kernels, in virtual machines
     Vm,
 }
@@ -38,6 +40,7 @@ impl Level {
             Self::Pure => "pure",
             Self::Cli => "cli",
             Self::Kernel => "kernel",
+            Self::Exports => "exports",
             Self::Vm => "vm",
         }
     }
@@ -75,13 +78,28 @@ impl Level {
                         .args(["test", "--package=cil-trace", "--features=kernel-tests"])
                         // One at a time: each loads both CPUs, and each is timed by the kernel.
                         .args(["--test=kernel", "--", "--test-threads=1"])
+                        .args(["--skip", EXPORTS])
                         .env("CIL_TRACE_BIN", program),
+                )
+            }
+            Self::Exports => {
+                kernel_allows()?;
+                let program = build::with(setup::all()?)?;
+                cargo_test(
+                    cargo()
+                        .args(["test", "--package=cil-trace", "--features=kernel-tests"])
+                        .args(["--test=kernel", "--", EXPORTS])
+                        .env("CIL_TRACE_BIN", program)
+                        .env("CIL_TRACE_EXPORTS", exports::equip()?),
                 )
             }
             Self::Vm => Ok(Tally::skipped("--no-vm".to_owned())),
         }
     }
 }
+
+/// The tests of exports among those of the kernel: they record, too.
+const EXPORTS: &str = "exports::";
 
 /// Whether this machine lets anybody trace XFS.
 fn kernel_allows() -> Result<()> {

@@ -8,6 +8,7 @@ mod bench;
 mod build;
 mod command;
 mod demo;
+mod exports;
 mod interrupt;
 mod level;
 mod offsets;

@@ -15,6 +15,7 @@ pub const RUN: &[&str] = &[
     "dbench",
     "fio",
     "fsmark",
+    "linux-perf",
     "mount",
     "python3-venv",
     "sqlite3",
@@ -22,6 +23,9 @@ pub const RUN: &[&str] = &[
     "util-linux",
     "xfsprogs",
 ];
+
+/// What reads exports.
+pub const EXPORTS: &[&str] = &["chromium", "golang-go", "python3-venv"];
 
 /// What the virtual machines are made of.
 pub const VM: &[&str] = &[

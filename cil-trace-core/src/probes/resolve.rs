@@ -14,6 +14,8 @@ pub enum Place {
     Described(Home),
     /// Entry or return of these symbols' code.
     Symbols(Vec<String>),
+    /// Every CPU.
+    Cpus,
 }
 
 /// A program and where it goes.
@@ -150,6 +152,8 @@ pub fn site(program: &Program, way: &Way, kernel: &dyn Kernel) -> Result<Place, 
             .btf_of_event(target)
             .map(Place::Described)
             .ok_or_else(|| absent(&format!("BTF of a tracepoint {target}"))),
+        // A kernel that loads tracing programs has perf events (BPF_EVENTS in its Kconfig).
+        Attach::PerfEvent | Attach::PerfRecords => Ok(Place::Cpus),
         Attach::Kprobe | Attach::Kretprobe | Attach::Fentry | Attach::Fexit => {
             let symbols = kernel.symbols(target);
             if symbols.is_empty() {
@@ -380,7 +384,10 @@ mod tests {
                 Probe::Descendants,
                 Probe::FlushRequests,
                 Probe::FlushEnd,
-                Probe::FlushIssues
+                Probe::FlushIssues,
+                Probe::CpuSamples,
+                Probe::OffCpu,
+                Probe::UserCode,
             ]
         );
         let commits = PROBES.iter().find(|row| row.probe == Probe::Commits);

@@ -15,6 +15,10 @@ pub enum Attach {
     Fentry,
     /// A function's return by BPF trampoline; likewise.
     Fexit,
+    /// A clock on each CPU, `BPF_PROG_TYPE_PERF_EVENT`.
+    PerfEvent,
+    /// What perf itself records, without a program of ours.
+    PerfRecords,
 }
 
 impl Attach {
@@ -28,13 +32,18 @@ impl Attach {
             Self::Kretprobe => "kretprobe",
             Self::Fentry => "fentry",
             Self::Fexit => "fexit",
+            Self::PerfEvent => "perf_event",
+            Self::PerfRecords => "perf records",
         }
     }
 
     /// Whether it goes to a function, not to a tracepoint.
     #[must_use]
     pub const fn to_function(self) -> bool {
-        !matches!(self, Self::RawTracepoint | Self::BtfTracepoint)
+        matches!(
+            self,
+            Self::Kprobe | Self::Kretprobe | Self::Fentry | Self::Fexit
+        )
     }
 }
 

@@ -1,9 +1,10 @@
 //! The flags of what goes out of a recording to be looked at elsewhere: pictures and exports.
 
 use super::usage;
-use crate::options::{DEFAULT_FILE, ExportOptions, FlamegraphOptions};
+use crate::options::{DEFAULT_FILE, Diff, ExportOptions, FlamegraphOptions};
 use cil_trace_common::stack::StackKind;
 use cil_trace_core::export::Format;
+use cil_trace_core::flame::Per;
 use cil_trace_core::profile::{KINDS, Weight, words};
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::error::ErrorKind;
@@ -17,7 +18,9 @@ use std::path::PathBuf;
 #[derive(Args)]
 #[command(after_help = "Examples:
   cil-trace flamegraph --kind flush -o flush.svg
-  cil-trace flamegraph --kind offcpu --weight time -o waits.svg")]
+  cil-trace flamegraph --kind offcpu -o waits.svg
+  cil-trace flamegraph --kind cpu new.data --diff old.data -o diff.svg
+  cil-trace flamegraph --kind flush runs/patched --diff runs/base -o diff.svg")]
 pub struct FlamegraphArgs {
     /// The recording
     #[arg(value_name = "FILE", default_value = DEFAULT_FILE)]
@@ -29,6 +32,15 @@ pub struct FlamegraphArgs {
     /// for offcpu, lock and hold, else count
     #[arg(long, value_name = "WEIGHT", value_parser = weight())]
     weight: Option<Weight>,
+    /// Compare with this recording, or with a directory of them; then FILE may be a directory too.
+    /// Several runs of each side tell what is noise
+    #[arg(long, value_name = "BASE")]
+    diff: Option<PathBuf>,
+    /// Divide runs of different length by this: `second`, or a metric of the workload that counts
+    /// work done in a second; if not given, by the first such metric that all runs have, else by
+    /// time
+    #[arg(long, value_name = "METRIC", requires = "diff")]
+    per: Option<String>,
     /// The SVG to write; standard output if not given
     #[arg(short, long, value_name = "OUT.svg")]
     output: Option<PathBuf>,
@@ -36,7 +48,12 @@ pub struct FlamegraphArgs {
 
 impl FlamegraphArgs {
     pub fn options(self) -> FlamegraphOptions {
+        let per = self.per.map(|per| match per.as_str() {
+            "second" => Per::Second,
+            _ => Per::Work(per),
+        });
         FlamegraphOptions {
+            diff: self.diff.map(|base| Diff { base, per }),
             input: self.file,
             kind: self.kind,
             weight: self.weight.unwrap_or(words(self.kind).usual),

@@ -31,6 +31,7 @@ impl Generation {
                 filtered: !tracing.filters.is_empty(),
                 diagnostics: log::log_enabled!(log::Level::Debug),
                 filesystems: followed.filesystems(),
+                sampling_hz: tracing.sampling_hz,
             },
         )?;
         followed.announce(&mut tracer.maps)?;

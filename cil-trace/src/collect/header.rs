@@ -4,6 +4,7 @@ use super::followed::Followed;
 use crate::options::Tracing;
 use crate::trace::Tracer;
 use anyhow::{Context as _, Result};
+use cil_trace_core::probes::Set;
 use cil_trace_core::session::{Header, KernelConfig, Machine, Scope};
 use nix::sys::sysinfo::sysinfo;
 use nix::sys::utsname::uname;
@@ -27,7 +28,10 @@ pub fn header(tracing: &Tracing, followed: &Followed, tracer: &Tracer) -> Result
                 _ => names(),
             },
             pid: None,
-            sampling_hz: None,
+            sampling_hz: tracing
+                .probes
+                .contains(&Set::Cpu)
+                .then_some(tracing.sampling_hz),
             probe_sets: tracing
                 .probes
                 .iter()

@@ -2,7 +2,7 @@
 //!
 //! It loads every program to find out, and counts nothing.
 
-use crate::options::ListFormat;
+use crate::options::{ListFormat, SAMPLING_HZ};
 use crate::system::environment::{Check, EnvironmentFacts, Status};
 use crate::trace::{Options, RunningKernel, Tracer};
 use anyhow::{Context as _, Result};
@@ -51,6 +51,7 @@ fn try_probes() -> Result<Vec<Feature>> {
         filtered: true,
         diagnostics: false,
         filesystems: 0,
+        sampling_hz: SAMPLING_HZ,
     };
     Ok(features::features(
         &Tracer::load(&kernel, &options)?.outcomes,

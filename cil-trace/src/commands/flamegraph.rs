@@ -2,22 +2,29 @@
 
 use super::output;
 use super::report::open;
-use crate::options::FlamegraphOptions;
-use anyhow::{Context as _, Result};
+use crate::options::{Diff, FlamegraphOptions};
+use anyhow::{Context as _, Result, bail};
 use cil_trace_common::stack::StackKind;
-use cil_trace_core::flame::{Flamegraph, Script, UNRESOLVED_WARNING, flamegraph};
+use cil_trace_core::flame::{Flamegraph, Per, Script, UNRESOLVED_WARNING, difference, flamegraph};
 use cil_trace_core::model::Model;
-use cil_trace_core::profile::{Profile, Weight};
-use std::io::{Write as _, stderr, stdout};
+use cil_trace_core::profile::{Profile, ProfileError, Weight};
+use std::fs;
+use std::io::{self, Write as _, stderr, stdout};
+use std::path::Path;
 
 /// Draws a graph.
 ///
 /// # Errors
 /// The recording cannot be read or has no such stacks, or the picture cannot be written.
 pub fn run(options: &FlamegraphOptions) -> Result<()> {
-    let model = open(&options.input)?;
-    let profile = Profile::of(&model, options.kind, options.weight)?;
-    let graph = flamegraph(&profile, Script::With)?;
+    let graph = match &options.diff {
+        Some(diff) => compared(options, diff)?,
+        None => {
+            let model = open(&options.input)?;
+            let profile = Profile::of(&model, options.kind, options.weight)?;
+            flamegraph(&profile, Script::With)?
+        }
+    };
     warn(&graph);
     match &options.output {
         Some(path) => output::write(path, &graph.svg, "-o"),
@@ -25,6 +32,47 @@ pub fn run(options: &FlamegraphOptions) -> Result<()> {
             .write_all(graph.svg.as_bytes())
             .context("cannot write the picture"),
     }
+}
+
+fn compared(options: &FlamegraphOptions, diff: &Diff) -> Result<Flamegraph> {
+    let [shown, base] = [&options.input, &diff.base].map(|path| runs(path));
+    let (shown, base) = (shown?, base?);
+    let (shown, base) = (profiles(&shown, options)?, profiles(&base, options)?);
+    let per = diff.per.clone().unwrap_or_else(|| {
+        let all: Vec<_> = shown.iter().chain(&base).collect();
+        Per::common(&all)
+    });
+    Ok(difference(&shown, &base, &per, Script::With)?)
+}
+
+fn profiles<'a>(
+    runs: &'a [Model],
+    options: &FlamegraphOptions,
+) -> Result<Vec<Profile<'a>>, ProfileError> {
+    runs.iter()
+        .map(|model| Profile::of(model, options.kind, options.weight))
+        .collect()
+}
+
+/// The recording, or all recordings in a directory.
+fn runs(path: &Path) -> Result<Vec<Model>> {
+    if !path.is_dir() {
+        return Ok(vec![open(path)?]);
+    }
+    let shown = path.display();
+    let mut files: Vec<_> = fs::read_dir(path)
+        .and_then(|entries| {
+            entries
+                .map(|entry| Ok(entry?.path()))
+                .collect::<io::Result<_>>()
+        })
+        .with_context(|| format!("{shown}: cannot be read"))?;
+    files.retain(|file| output::begins_as_sqlite(file));
+    files.sort();
+    if files.is_empty() {
+        bail!("{shown} holds no recording; `cil-trace record -o {shown}/1.data` makes one");
+    }
+    files.iter().map(|file| Ok(open(file)?)).collect()
 }
 
 /// Says what the reader of a picture should know first.

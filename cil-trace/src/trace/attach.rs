@@ -3,8 +3,11 @@
 use super::bpf::Rejected;
 use super::kernel::RunningKernel;
 use super::module::{ModulePrograms, Refusal};
+use crate::symbols::Records;
 use aya::Ebpf;
-use aya::programs::{BtfTracePoint, FEntry, FExit, KProbe, ProgramError, RawTracePoint};
+use aya::programs::perf_event::{PerfEventConfig, PerfEventScope, SamplePolicy, SoftwareEvent};
+use aya::programs::{BtfTracePoint, FEntry, FExit, KProbe, PerfEvent, ProgramError, RawTracePoint};
+use aya::util::online_cpus;
 use cil_trace_core::probes::{Attach, Home, Obstacle, Place, Program, Site};
 use std::collections::BTreeMap;
 use std::error::Error;
@@ -17,6 +20,8 @@ pub struct Attacher<'a> {
     ebpf: &'a mut Ebpf,
     object: &'static [u8],
     kernel: &'a RunningKernel,
+    sampling_hz: u32,
+    records: Option<Records>,
     /// Made when a module's program is first asked for.
     modules: Option<ModulePrograms>,
     attached: BTreeMap<&'static str, Attached>,
@@ -78,11 +83,18 @@ fn usage(fdinfo: &str) -> Usage {
 
 impl<'a> Attacher<'a> {
     /// For the programs of `object`, of which `ebpf` was made and still holds all maps.
-    pub fn new(ebpf: &'a mut Ebpf, object: &'static [u8], kernel: &'a RunningKernel) -> Self {
+    pub fn new(
+        ebpf: &'a mut Ebpf,
+        object: &'static [u8],
+        kernel: &'a RunningKernel,
+        sampling_hz: u32,
+    ) -> Self {
         Self {
             ebpf,
             object,
             kernel,
+            sampling_hz,
+            records: None,
             modules: None,
             attached: BTreeMap::new(),
         }
@@ -97,6 +109,12 @@ impl<'a> Attacher<'a> {
         let mut added = Vec::new();
         for site in sites {
             if self.attached.contains_key(site.program.name) {
+                continue;
+            }
+            if site.program.attach == Attach::PerfRecords {
+                self.records = Some(Records::open().map_err(|error| {
+                    Obstacle::Failed(format!("{}: {error:#}", site.describe()))
+                })?);
                 continue;
             }
             match self.site(site) {
@@ -116,16 +134,16 @@ impl<'a> Attacher<'a> {
         Ok(())
     }
 
-    /// What is attached, by name.
-    pub fn finish(self) -> Vec<Attached> {
-        self.attached.into_values().collect()
+    /// What is attached, by name, and what perf records, if anything.
+    pub fn finish(self) -> (Vec<Attached>, Option<Records>) {
+        (self.attached.into_values().collect(), self.records)
     }
 
     fn site(&mut self, site: &Site) -> Result<Attached, Obstacle> {
         let what = site.describe();
         match &site.place {
             Place::Described(Home::Module(module)) => self.in_module(site.program, module, &what),
-            Place::Tracepoint | Place::Described(Home::Vmlinux) => {
+            Place::Tracepoint | Place::Cpus | Place::Described(Home::Vmlinux) => {
                 self.by_aya(site.program, &[site.program.target], &what)
             }
             Place::Symbols(symbols) => {
@@ -225,6 +243,22 @@ impl<'a> Attacher<'a> {
                 program.load(target, btf)?;
                 program.attach().map(drop)
             }
+            Attach::PerfEvent => {
+                let program = <&mut PerfEvent>::try_from(found)?;
+                program.load()?;
+                let cpus = online_cpus().map_err(|(_, error)| ProgramError::IOError(error))?;
+                cpus.into_iter().try_for_each(|cpu| {
+                    let attached = program.attach(
+                        PerfEventConfig::Software(SoftwareEvent::CpuClock),
+                        PerfEventScope::AllProcessesOneCpu { cpu },
+                        SamplePolicy::Frequency(u64::from(self.sampling_hz)),
+                        false,
+                    );
+                    attached.map(drop)
+                })
+            }
+            // Not a program.
+            Attach::PerfRecords => Err(ProgramError::NotLoaded),
         }
     }
 
@@ -237,6 +271,7 @@ impl<'a> Attacher<'a> {
             Some(Loaded::KProbe(found)) => found.unload(),
             Some(Loaded::FEntry(found)) => found.unload(),
             Some(Loaded::FExit(found)) => found.unload(),
+            Some(Loaded::PerfEvent(found)) => found.unload(),
             _ => Ok(()),
         };
         // It may not have been loaded at all.

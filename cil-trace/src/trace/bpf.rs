@@ -1,6 +1,7 @@
 //! The calls of bpf(2) that aya does not make : programs on what modules' BTF describes, and what links
 //! have missed.
 
+use aya::Pod;
 use aya_obj::generated::{
     bpf_attach_type, bpf_attr, bpf_btf_info, bpf_cmd, bpf_insn, bpf_link_info, bpf_link_type,
     bpf_perf_event_type, bpf_prog_type,
@@ -127,6 +128,26 @@ pub fn module_btf(module: &str) -> io::Result<OwnedFd> {
             return Ok(fd);
         }
     }
+}
+
+/// Takes an entry out of a hash map, and tells its value as it was last.
+///
+/// # Errors
+///
+/// As bpf(2): ENOENT if there is none, EINVAL on kernels before 5.14, which cannot.
+pub fn lookup_and_delete<K: Pod, V: Pod>(map: BorrowedFd<'_>, key: &K) -> io::Result<V> {
+    // SAFETY: a `Pod` may be all zero.
+    let mut value: V = unsafe { zeroed() };
+    let mut attr = attr();
+    // SAFETY: the member of the union that the command reads; all of it is zeroed.
+    let element = unsafe { &mut attr.__bindgen_anon_2 };
+    element.map_fd = map.as_raw_fd().cast_unsigned();
+    element.key = std::ptr::from_ref(key) as u64;
+    element.__bindgen_anon_1.value = std::ptr::from_mut(&mut value) as u64;
+    // SAFETY: the caller's types are those of the map, so that key and value are as long as the
+    // kernel takes them to be.
+    unsafe { bpf(bpf_cmd::BPF_MAP_LOOKUP_AND_DELETE_ELEM, &mut attr) }?;
+    Ok(value)
 }
 
 fn is_of_module(btf: BorrowedFd<'_>, module: &str) -> io::Result<bool> {

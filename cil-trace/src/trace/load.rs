@@ -3,7 +3,8 @@
 use super::attach::{Attached, Attacher, Usage};
 use super::bpf;
 use super::kernel::RunningKernel;
-use super::maps::Maps;
+use super::maps::{Maps, Rooms};
+use crate::symbols::Records;
 use anyhow::{Result, bail};
 use aya::{Ebpf, EbpfLoader, include_bytes_aligned};
 use cil_trace_common::function::Group;
@@ -27,6 +28,24 @@ pub struct Options {
     pub diagnostics: bool,
     /// Filesystems to make room for; some more may be mounted later.
     pub filesystems: usize,
+    /// Samples a second of each CPU.
+    pub sampling_hz: u32,
+}
+
+impl Options {
+    fn rooms(&self) -> Rooms {
+        let asked = |set: Set| self.sets.contains(&set);
+        // Each takes 1.3 KiB on every possible CPU, so not more than can be needed.
+        let histograms = (self.filesystems + SPARE_FILESYSTEMS) * HISTOGRAMS_EACH;
+        let threads = asked(Set::Cpu) || asked(Set::Offcpu);
+        Rooms {
+            histograms: u32::try_from(histograms).unwrap_or(u32::MAX),
+            // A KiB each.
+            stacks: if threads { 16384 } else { 2048 },
+            thread_stacks: if threads { 32768 } else { 1 },
+            departed: if asked(Set::Offcpu) { 32768 } else { 1 },
+        }
+    }
 }
 
 /// Histograms that one busy filesystem and its disk have at most: a row of the metrics table for
@@ -45,6 +64,8 @@ pub struct Tracer {
     pub maps: Maps,
     /// How each probe of the wanted sets came out.
     pub outcomes: Vec<ProbeOutcome>,
+    /// What processes map, if that is recorded; whoever reads stacks takes it.
+    pub records: Option<Records>,
     state: State,
     /// What programs have cost that were there before.
     spent: BTreeMap<&'static str, Usage>,
@@ -71,24 +92,31 @@ impl Tracer {
         for (name, value) in &globals {
             loader.override_global(name, value, false);
         }
-        // Each takes 1.3 KiB on every possible CPU, so not more than can be needed.
-        let histograms = (options.filesystems + SPARE_FILESYSTEMS) * HISTOGRAMS_EACH;
-        loader.map_max_entries("HISTS", u32::try_from(histograms).unwrap_or(u32::MAX));
+        let rooms = options.rooms();
+        for (map, entries) in [
+            ("HISTS", rooms.histograms),
+            ("STACKS", rooms.stacks),
+            ("THREAD_STACKS", rooms.thread_stacks),
+            ("DEPARTED", rooms.departed),
+        ] {
+            loader.map_max_entries(map, entries);
+        }
         let mut ebpf = loader.load(OBJECT).map_err(explain_load)?;
-        let mut attacher = Attacher::new(&mut ebpf, OBJECT, kernel);
+        let mut attacher = Attacher::new(&mut ebpf, OBJECT, kernel, options.sampling_hz);
         let outcomes = outcomes(&options.sets, kernel, |sites| attacher.way(sites));
-        let attached = attacher.finish();
+        let (attached, records) = attacher.finish();
         if options.diagnostics {
             forward_diagnostics(&mut ebpf);
         }
         let mut state = state(kernel, options, &outcomes);
-        let mut maps = Maps::take(&mut ebpf)?;
+        let mut maps = Maps::take(&mut ebpf, &rooms)?;
         state.ranges = maps.set_ranges(&kernel.symbols.ranges(Group::ALL)?)?;
         Ok(Self {
             _ebpf: ebpf,
             attached,
             maps,
             outcomes,
+            records,
             state,
             spent: BTreeMap::new(),
         })

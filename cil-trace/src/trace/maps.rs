@@ -1,27 +1,28 @@
 //! The maps of the kernel side, typed.
 
-use anyhow::{Context as _, Result};
-use aya::maps::{Array, HashMap, MapData, PerCpuArray, PerCpuHashMap, RingBuf};
-use aya::{Ebpf, Pod};
+use anyhow::{Context as _, Result, bail};
+use aya::Ebpf;
+use aya::maps::{Array, HashMap, Map, MapData, PerCpuArray, PerCpuHashMap, RingBuf};
 use cil_trace_common::function::Range;
 use cil_trace_common::hist::Hist;
 use cil_trace_common::key::Key;
 use cil_trace_common::process::Process;
 use cil_trace_common::scope::{Scope, State};
+use cil_trace_common::stack::{Stack, StackKey, StackSum};
+use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
 
-/// Frames of a stack that the kernel side keeps.
-pub const DEPTH: usize = 32;
-
-/// A stack as the kernel side keeps it.
-#[derive(Clone, Copy)]
-#[repr(C)]
-pub struct Stack {
-    hash: u64,
-    /// Return addresses, leaf first; 0 past the last.
-    pub frames: [u64; DEPTH],
+/// Entries that maps have room for, where that depends on what is asked for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Rooms {
+    /// `HISTS`.
+    pub histograms: u32,
+    /// `STACKS`.
+    pub stacks: u32,
+    /// `THREAD_STACKS`.
+    pub thread_stacks: u32,
+    /// `DEPARTED`.
+    pub departed: u32,
 }
-// SAFETY: plain integers, `repr(C)`, without padding.
-unsafe impl Pod for Stack {}
 
 /// Every map that user space reads or writes.
 pub struct Maps {
@@ -39,8 +40,15 @@ pub struct Maps {
     pub losses: PerCpuArray<MapData, u64>,
     /// Stacks by id.
     pub stacks: HashMap<MapData, u32, Stack>,
-    /// Flushes by stack.
-    pub flush_stacks: PerCpuHashMap<MapData, Key, u64>,
+    /// Stacks for which there is room.
+    pub stacks_room: usize,
+    /// Sums by stack of the log.
+    pub log_stacks: HashMap<MapData, StackKey, StackSum>,
+    /// Sums by stack of threads.
+    pub thread_stacks: HashMap<MapData, StackKey, StackSum>,
+    /// Such sums for which there is room.
+    pub thread_stacks_room: usize,
+    thread_stacks_fd: OwnedFd,
     /// Single objects.
     pub events: RingBuf<MapData>,
 }
@@ -51,7 +59,7 @@ impl Maps {
     /// # Errors
     ///
     /// If the object does not have them, which is a mistake in the build.
-    pub fn take(ebpf: &mut Ebpf) -> Result<Self> {
+    pub fn take(ebpf: &mut Ebpf, rooms: &Rooms) -> Result<Self> {
         macro_rules! map {
             ($name:literal) => {
                 ebpf.take_map($name)
@@ -60,6 +68,10 @@ impl Maps {
                     .with_context(|| format!("the map {} is of another type", $name))?
             };
         }
+        let fd = match ebpf.map("THREAD_STACKS") {
+            Some(Map::HashMap(map)) => map.fd().as_fd().try_clone_to_owned(),
+            _ => bail!("the eBPF object has no map THREAD_STACKS"),
+        };
         Ok(Self {
             state: map!("STATE"),
             ranges: map!("RANGES"),
@@ -70,9 +82,19 @@ impl Maps {
             processes: map!("PROCESSES"),
             losses: map!("LOSSES"),
             stacks: map!("STACKS"),
-            flush_stacks: map!("FLUSH_STACKS"),
+            stacks_room: rooms.stacks as usize,
+            log_stacks: map!("LOG_STACKS"),
+            thread_stacks: map!("THREAD_STACKS"),
+            thread_stacks_room: rooms.thread_stacks as usize,
+            thread_stacks_fd: fd.context("cannot duplicate a map's descriptor")?,
             events: map!("EVENTS"),
         })
+    }
+
+    /// The map of [`Maps::thread_stacks`].
+    #[must_use]
+    pub fn thread_stacks_fd(&self) -> BorrowedFd<'_> {
+        self.thread_stacks_fd.as_fd()
     }
 
     /// Replaces the state.

@@ -96,7 +96,11 @@ impl ModulePrograms {
                 bpf_attach_type::BPF_TRACE_RAW_TP,
                 types.event_id(module, program.target),
             ),
-            Attach::RawTracepoint | Attach::Kprobe | Attach::Kretprobe => {
+            Attach::RawTracepoint
+            | Attach::Kprobe
+            | Attach::Kretprobe
+            | Attach::PerfEvent
+            | Attach::PerfRecords => {
                 return Err(Refusal::Other("not a program that needs BTF".to_owned()));
             }
         };

@@ -2,29 +2,28 @@
 
 use super::load::Tracer;
 use super::maps::Maps;
+use super::stacks::StackReader;
 use crate::system::kallsyms::Kallsyms;
 use anyhow::{Context as _, Result};
 use aya::maps::PerCpuValues;
-use cil_trace_common::cause::Cause;
 use cil_trace_common::hist::Hist;
 use cil_trace_common::key::Key;
 use cil_trace_common::loss::{LossCause, slot};
 use cil_trace_common::probe::Probe;
 use cil_trace_common::process::Process;
-use cil_trace_common::stack::StackKind;
 use cil_trace_core::decode;
-use cil_trace_core::device::Dev;
 use cil_trace_core::histogram::Histogram;
 use cil_trace_core::sample::Sampler;
 use cil_trace_core::series::Series;
-use cil_trace_core::tick::{Loss, ProcessRow, Stack, StackRow, StackSums, Tick};
-use std::collections::{HashMap, HashSet};
+use cil_trace_core::tick::{Loss, ProcessRow, Tick};
+use std::collections::HashMap;
 
 /// Reads ticks, one after another.
 pub struct Reader {
     before: Before,
     ended: HashMap<u32, Process>,
-    stacks: HashSet<u32>,
+    stacks: StackReader,
+    lost_mappings: u64,
     sampler: Sampler,
     next: u64,
     start_ns: u64,
@@ -38,17 +37,17 @@ struct Before {
     processes: HashMap<u32, Process>,
     losses: HashMap<u32, u64>,
     by_kernel: HashMap<(Probe, LossCause), u64>,
-    flush_stacks: HashMap<Key, u64>,
 }
 
 impl Reader {
     /// Begins at the window's start.
     #[must_use]
-    pub fn new(start_ns: u64) -> Self {
+    pub fn new(start_ns: u64, stacks: StackReader) -> Self {
         Self {
             before: Before::default(),
             ended: HashMap::new(),
-            stacks: HashSet::new(),
+            stacks,
+            lost_mappings: 0,
             // What the uniform sample draws must not follow a pattern of the workload, no more.
             sampler: Sampler::new(start_ns),
             next: 0,
@@ -62,6 +61,7 @@ impl Reader {
         for (pid, process) in last.processes {
             self.keep(pid, &process);
         }
+        self.stacks.begin_anew();
     }
 
     /// What a process did, that is no longer in the map.
@@ -84,16 +84,23 @@ impl Reader {
         }
     }
 
-    /// Reads one tick, which ends at `end_ns`.
+    /// Reads one tick, which ends at `end_ns`; if it is the last, with all that is still to come.
     ///
     /// # Errors
     ///
     /// If a map cannot be read.
-    pub fn tick(&mut self, tracer: &mut Tracer, symbols: &Kallsyms, end_ns: u64) -> Result<Tick> {
+    pub fn tick(
+        &mut self,
+        tracer: &mut Tracer,
+        symbols: &Kallsyms,
+        end_ns: u64,
+        last: bool,
+    ) -> Result<Tick> {
         let by_kernel = self.losses_by_kernel(tracer);
         let maps = &mut tracer.maps;
         self.drain(maps);
         let (events, events_seen) = self.sampler.take();
+        let (stack_rows, stacks) = self.stacks.read(maps, symbols, last)?;
         let tick = Tick {
             index: self.next,
             start_ns: self.start_ns,
@@ -103,9 +110,9 @@ impl Reader {
             events,
             events_seen,
             processes: self.processes(maps)?,
-            losses: [self.losses(maps)?, by_kernel].concat(),
-            stack_rows: self.flush_stacks(maps)?,
-            stacks: self.stacks(maps, symbols)?,
+            losses: [self.losses(maps)?, by_kernel, self.lost_mappings()].concat(),
+            stack_rows,
+            stacks,
             devices: Vec::new(),
             probes: Vec::new(),
         };
@@ -184,6 +191,18 @@ impl Reader {
         Ok(changed)
     }
 
+    /// Mappings of which nothing is known, as their records did not fit.
+    fn lost_mappings(&mut self) -> Vec<Loss> {
+        let now = self.stacks.lost_mappings();
+        let count = now - std::mem::replace(&mut self.lost_mappings, now);
+        let loss = Loss {
+            probe: Probe::UserCode,
+            cause: LossCause::RingBufferFull,
+            count,
+        };
+        if count == 0 { Vec::new() } else { vec![loss] }
+    }
+
     fn losses(&mut self, maps: &Maps) -> Result<Vec<Loss>> {
         let mut changed = Vec::new();
         for &probe in Probe::ALL {
@@ -222,75 +241,6 @@ impl Reader {
             }
         }
         changed
-    }
-
-    fn flush_stacks(&mut self, maps: &Maps) -> Result<Vec<StackRow>> {
-        let mut changed = Vec::new();
-        for entry in maps.flush_stacks.iter() {
-            let (key, values) = entry.context("cannot read the flushes by stack")?;
-            let now = sum(&values);
-            let before = self.before.flush_stacks.insert(key, now).unwrap_or(0);
-            if now != before {
-                changed.push(StackRow {
-                    kind: StackKind::Flush,
-                    label: Cause::from_u16(key.label)
-                        .unwrap_or(Cause::Other)
-                        .name()
-                        .to_owned(),
-                    dev: Dev(key.dev),
-                    who: None,
-                    kernel: Some(key.stack.wrapping_sub(1)),
-                    user: None,
-                    sums: StackSums {
-                        count: now.wrapping_sub(before),
-                        ..StackSums::default()
-                    },
-                });
-            }
-        }
-        changed.sort_by(|a, b| (a.dev, &a.label, a.kernel).cmp(&(b.dev, &b.label, b.kernel)));
-        Ok(changed)
-    }
-
-    /// Stacks that were not there before, with their symbols. Their ids are the kernel side's
-    /// less 1, as in [`Series::stack`].
-    fn stacks(&mut self, maps: &Maps, symbols: &Kallsyms) -> Result<Vec<Stack>> {
-        let mut new = Vec::new();
-        for entry in maps.stacks.iter() {
-            let (id, stack) = entry.context("cannot read the stacks")?;
-            if self.stacks.insert(id) {
-                let frames = stack.frames.iter().take_while(|&&address| address != 0);
-                let frames = frames.map(|&address| name(symbols, address)).collect();
-                let frames = without_tracer(frames);
-                new.push(Stack {
-                    id: id.wrapping_sub(1),
-                    frames,
-                });
-            }
-        }
-        new.sort_by_key(|stack| stack.id);
-        Ok(new)
-    }
-}
-
-/// A stack without what calls the program itself: everything down to the tracepoint's function.
-fn without_tracer(mut frames: Vec<String>) -> Vec<String> {
-    // Which of them is there depends on what the compiler made of the tracepoint.
-    const TRACER: [&str; 3] = ["bpf_trace_run", "__bpf_trace_", "__traceiter_"];
-    let is_tracer = |frame: &String| TRACER.iter().any(|start| frame.starts_with(start));
-    let tracepoint = frames.iter().rposition(is_tracer);
-    frames.drain(..tracepoint.map_or(0, |position| position + 1));
-    frames
-}
-
-/// A function's name; unresolved, its address.
-fn name(symbols: &Kallsyms, address: u64) -> String {
-    match symbols.name_of(address) {
-        Some((name, _)) => match symbols.module_of(address) {
-            Some(module) => format!("{name} [{module}]"),
-            None => name.to_owned(),
-        },
-        None => format!("{address:#x}"),
     }
 }
 

@@ -5,19 +5,23 @@
 #![expect(clippy::unwrap_used, reason = "a failure is the test's")]
 
 mod cause;
+mod clock;
 mod count;
 mod dbench;
 mod disk;
 mod eventually;
+mod exports;
 mod killed;
 mod mapped;
 mod matrix;
 mod modules;
+mod programs;
 mod refused;
 mod sequence;
 mod series;
 mod shell;
 mod stacked;
+mod stacks;
 mod symbols;
 mod tool;
 mod trace;

@@ -1,0 +1,351 @@
+//! Reads stacks and their sums out of the maps, and has them named.
+
+use super::bpf;
+use super::maps::Maps;
+use crate::symbols::{Question, UserSymbols};
+use crate::system::kallsyms::Kallsyms;
+use anyhow::{Context as _, Result};
+use aya::maps::{HashMap as Map, MapData};
+use cil_trace_common::cause::Cause;
+use cil_trace_common::stack::{
+    DEPTH, Departure, LOST, Origin, Stack, StackKey, StackKind, StackSum,
+};
+use cil_trace_core::decode;
+use cil_trace_core::device::Dev;
+use cil_trace_core::profile::reason::reason;
+use cil_trace_core::tick::{self, StackRow, StackSums, Who};
+use std::collections::{HashMap, HashSet};
+use std::os::fd::BorrowedFd;
+
+/// Stands below what the kernel did not give of a stack.
+const DEEPER: &str = "[deeper]";
+
+/// What has been read so far.
+pub struct StackReader {
+    log: Sums,
+    threads: Sums,
+    known: HashMap<u32, Known>,
+    /// Stacks that have been taken out of the kernel side's map.
+    evicted: HashSet<u32>,
+    /// Numbers of programs' stacks by process, program and hash.
+    user: HashMap<(u32, u32, u64), u32>,
+    /// Odd numbers that have been given away.
+    given: u32,
+    /// Time that a sample stands for.
+    period_ns: u64,
+    symbols: Option<UserSymbols>,
+}
+
+/// A stack that the kernel side has kept.
+struct Known {
+    hash: u64,
+    /// Its number in the recording.
+    number: u32,
+    frames: Frames,
+}
+
+enum Frames {
+    /// Names, without the tracer's own.
+    Kernel(Vec<String>),
+    /// Addresses that mean something in one process only.
+    User(Vec<u64>),
+}
+
+/// The sums of one map as they were read last.
+#[derive(Default)]
+struct Sums(HashMap<StackKey, StackSum>);
+
+impl StackReader {
+    /// For samples that are taken `hz` times a second.
+    pub fn new(hz: u32, symbols: Option<UserSymbols>) -> Self {
+        Self {
+            log: Sums::default(),
+            threads: Sums::default(),
+            known: HashMap::new(),
+            evicted: HashSet::new(),
+            user: HashMap::new(),
+            given: 0,
+            period_ns: 1_000_000_000 / u64::from(hz.max(1)),
+            symbols,
+        }
+    }
+
+    /// The next reading is of other maps, which are empty.
+    pub fn begin_anew(&mut self) {
+        self.log = Sums::default();
+        self.threads = Sums::default();
+        self.evicted.extend(self.known.keys());
+    }
+
+    /// What happened since the reading before, and the stacks that have names now. `last` waits for
+    /// those that do not yet.
+    ///
+    /// # Errors
+    ///
+    /// If a map cannot be read.
+    pub fn read(
+        &mut self,
+        maps: &mut Maps,
+        kernel: &Kallsyms,
+        last: bool,
+    ) -> Result<(Vec<StackRow>, Vec<tick::Stack>)> {
+        // Before the stacks, which are kept before anything is counted by them.
+        let mut changed = self.log.changed(&maps.log_stacks, None)?;
+        let room = maps.thread_stacks_room;
+        let evict = Some((maps.thread_stacks_fd(), room / 2));
+        changed.extend(self.threads.changed(&maps.thread_stacks, evict)?);
+        let mut named = self.learn(maps, kernel)?;
+        let mut rows: Vec<_> = changed
+            .into_iter()
+            .map(|(key, sum)| self.row(&key, &sum))
+            .collect();
+        rows.sort_by(|a, b| {
+            let order = |row: &StackRow| (row.kind, row.dev, row.kernel, row.user);
+            order(a)
+                .cmp(&order(b))
+                .then_with(|| (&a.label, &a.who).cmp(&(&b.label, &b.who)))
+        });
+        if let Some(symbols) = &mut self.symbols {
+            if last {
+                named.extend(symbols.last_answers());
+            } else {
+                named.extend(symbols.answers());
+            }
+        }
+        named.sort_by_key(|stack| stack.id);
+        Ok((rows, named))
+    }
+
+    /// Records of mappings that were lost so far.
+    pub fn lost_mappings(&self) -> u64 {
+        self.symbols.as_ref().map_or(0, UserSymbols::lost)
+    }
+
+    /// Takes in the stacks that are new; gives those of the kernel with their names.
+    fn learn(&mut self, maps: &mut Maps, kernel: &Kallsyms) -> Result<Vec<tick::Stack>> {
+        let mut named = Vec::new();
+        let ids: Vec<u32> = maps
+            .stacks
+            .keys()
+            .collect::<Result<_, _>>()
+            .context("cannot read the stacks")?;
+        let evict = ids.len() > maps.stacks_room / 2;
+        for id in ids {
+            if !self.known.contains_key(&id) || self.evicted.remove(&id) {
+                let stack = maps.stacks.get(&id, 0);
+                let stack = stack.context("cannot read a stack")?;
+                named.extend(self.learn_one(id, &stack, kernel));
+            } else if evict {
+                // The kernel side makes it again if it comes again.
+                let _ = maps.stacks.remove(&id);
+                self.evicted.insert(id);
+            }
+        }
+        Ok(named)
+    }
+
+    /// Numbers of the kernel's stacks are the kernel side's less 1, as in
+    /// [`Series::stack`](cil_trace_core::series::Series), and even; others are odd.
+    fn learn_one(&mut self, id: u32, stack: &Stack, kernel: &Kallsyms) -> Option<tick::Stack> {
+        let number = match self.known.get(&id) {
+            None => id.wrapping_sub(1),
+            Some(known) if known.hash == stack.hash => return None,
+            // Another stack has taken the number of one that was taken out.
+            Some(_) => self.give_number(),
+        };
+        let frames = frames(stack, kernel);
+        let named = match &frames {
+            Frames::Kernel(names) => Some(tick::Stack {
+                id: number,
+                frames: names.clone(),
+            }),
+            Frames::User(_) => None,
+        };
+        let hash = stack.hash;
+        self.known.insert(
+            id,
+            Known {
+                hash,
+                number,
+                frames,
+            },
+        );
+        named
+    }
+
+    fn give_number(&mut self) -> u32 {
+        self.given += 1;
+        self.given.wrapping_mul(2).wrapping_sub(1)
+    }
+
+    fn row(&mut self, key: &StackKey, sum: &StackSum) -> StackRow {
+        let kind = StackKind::from_u16(key.kind).unwrap_or(StackKind::Flush);
+        let is_thread = matches!(kind, StackKind::Cpu | StackKind::Offcpu);
+        let time_ns = match kind {
+            StackKind::Cpu => sum.count.saturating_mul(self.period_ns),
+            _ => sum.time_ns,
+        };
+        StackRow {
+            kind,
+            label: self.label(kind, key),
+            dev: if key.dev == 0 {
+                Dev::NONE
+            } else {
+                Dev(key.dev)
+            },
+            who: is_thread.then(|| Who {
+                pid: key.pid,
+                comm: decode::text(&key.comm),
+                workload: key.workload != 0,
+            }),
+            kernel: match key.kernel {
+                0 => None,
+                LOST => Some(LOST),
+                id => Some(self.known.get(&id).map_or(LOST, |known| known.number)),
+            },
+            user: match key.user {
+                0 => None,
+                LOST => Some(LOST),
+                id => Some(self.user(key, id, sum.at_ns)),
+            },
+            sums: StackSums {
+                count: sum.count,
+                time_ns,
+                bytes: sum.bytes,
+            },
+        }
+    }
+
+    fn label(&self, kind: StackKind, key: &StackKey) -> String {
+        match kind {
+            StackKind::Flush | StackKind::Push => {
+                let cause = Cause::from_u16(key.label).unwrap_or(Cause::Other);
+                cause.name().to_owned()
+            }
+            StackKind::Offcpu => {
+                let departure = Departure::from_u16(key.label).unwrap_or(Departure::Blocked);
+                let frames = match self.known.get(&key.kernel).map(|known| &known.frames) {
+                    Some(Frames::Kernel(frames)) => frames.as_slice(),
+                    _ => &[],
+                };
+                reason(departure, frames.iter().map(String::as_str)).to_owned()
+            }
+            StackKind::Cpu | StackKind::Lock | StackKind::Hold => String::new(),
+        }
+    }
+
+    /// The number of a program's stack, which is asked for when it is new.
+    fn user(&mut self, key: &StackKey, id: u32, at_ns: u64) -> u32 {
+        let Some(Known {
+            hash,
+            frames: Frames::User(addresses),
+            ..
+        }) = self.known.get(&id)
+        else {
+            return LOST;
+        };
+        let of = (key.pid, key.space, *hash);
+        if let Some(&number) = self.user.get(&of) {
+            return number;
+        }
+        let addresses = addresses.clone();
+        let number = self.give_number();
+        self.user.insert(of, number);
+        if let Some(symbols) = &self.symbols {
+            symbols.ask(Question {
+                id: number,
+                pid: key.pid,
+                at_ns,
+                addresses,
+            });
+        }
+        number
+    }
+}
+
+impl Sums {
+    /// What was added since the reading before. With `evict`, entries to which nothing was added
+    /// are taken out of a map that holds more than that.
+    fn changed(
+        &mut self,
+        map: &Map<MapData, StackKey, StackSum>,
+        evict: Option<(BorrowedFd<'_>, usize)>,
+    ) -> Result<Vec<(StackKey, StackSum)>> {
+        let mut changed = Vec::new();
+        let mut idle = Vec::new();
+        for entry in map.iter() {
+            let (key, now) = entry.context("cannot read the sums by stack")?;
+            match self.added(key, now) {
+                Some(added) => changed.push((key, added)),
+                None => idle.push(key),
+            }
+        }
+        if let Some((map, most)) = evict
+            && changed.len() + idle.len() > most
+        {
+            for key in idle {
+                // Kernels before 5.14 do not do this for hash maps; there the map may fill, which
+                // is counted.
+                let Ok(last) = bpf::lookup_and_delete::<_, StackSum>(map, &key) else {
+                    break;
+                };
+                if let Some(added) = self.added(key, last) {
+                    changed.push((key, added));
+                }
+                self.0.remove(&key);
+            }
+        }
+        Ok(changed)
+    }
+
+    fn added(&mut self, key: StackKey, now: StackSum) -> Option<StackSum> {
+        let before = self.0.insert(key, now).unwrap_or_default();
+        let added = StackSum {
+            at_ns: now.at_ns,
+            count: now.count.wrapping_sub(before.count),
+            time_ns: now.time_ns.wrapping_sub(before.time_ns),
+            bytes: now.bytes.wrapping_sub(before.bytes),
+        };
+        (added.count != 0 || added.time_ns != 0 || added.bytes != 0).then_some(added)
+    }
+}
+
+fn frames(stack: &Stack, kernel: &Kallsyms) -> Frames {
+    let len = (stack.len as usize).min(DEPTH);
+    let addresses = &stack.frames[..len];
+    if stack.origin == Origin::User as u32 {
+        return Frames::User(addresses.to_vec());
+    }
+    let mut names: Vec<_> = addresses
+        .iter()
+        .map(|&address| name(kernel, address))
+        .collect();
+    if stack.origin == Origin::Tracepoint as u32 {
+        names = without_tracer(names);
+    }
+    if len == DEPTH {
+        names.push(DEEPER.to_owned());
+    }
+    Frames::Kernel(names)
+}
+
+/// A stack without what calls the program itself: everything down to the tracepoint's function.
+fn without_tracer(mut frames: Vec<String>) -> Vec<String> {
+    // Which of them is there depends on what the compiler made of the tracepoint.
+    const TRACER: [&str; 3] = ["bpf_trace_run", "__bpf_trace_", "__traceiter_"];
+    let is_tracer = |frame: &String| TRACER.iter().any(|start| frame.starts_with(start));
+    let tracepoint = frames.iter().rposition(is_tracer);
+    frames.drain(..tracepoint.map_or(0, |position| position + 1));
+    frames
+}
+
+/// A function's name; unresolved, its address.
+fn name(symbols: &Kallsyms, address: u64) -> String {
+    match symbols.name_of(address) {
+        Some((name, _)) => match symbols.module_of(address) {
+            Some(module) => format!("{name} [{module}]"),
+            None => name.to_owned(),
+        },
+        None => format!("{address:#x}"),
+    }
+}
