@@ -1,7 +1,7 @@
 //! Names of programs' functions, found while recording: afterwards the programs may be gone.
 //!
-//! A thread of its own follows what processes map and reads their files, so that no tick waits for
-//! debug information. Names come with a later tick than the stack's first.
+//! One thread follows what processes map, another reads their files, so that neither ticks nor the
+//! records wait for debug information. Names come with a later tick than the stack's first.
 
 mod files;
 mod records;
@@ -11,6 +11,7 @@ pub use records::Records;
 use cil_trace_core::code::{Code, Place};
 use cil_trace_core::tick::Stack;
 use files::Files;
+use std::iter;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -39,14 +40,14 @@ pub struct Question {
     pub addresses: Vec<u64>,
 }
 
-/// The thread that names stacks.
+/// The threads that name stacks.
 #[derive(Debug)]
 pub struct UserSymbols {
     /// `None` once it has been told to end.
     questions: Option<Sender<Question>>,
     answers: Receiver<Stack>,
     lost: Arc<AtomicU64>,
-    thread: Option<JoinHandle<()>>,
+    threads: Vec<JoinHandle<()>>,
 }
 
 impl UserSymbols {
@@ -57,19 +58,23 @@ impl UserSymbols {
         let (answer, answers) = channel();
         let lost = Arc::new(AtomicU64::new(0));
         let counted = Arc::clone(&lost);
-        let thread = thread::spawn(move || follow(records, &asked, &answer, &counted));
+        let (place, placed) = channel();
+        let threads = vec![
+            thread::spawn(move || follow(records, &asked, &place, &counted)),
+            thread::spawn(move || name(&placed, &answer)),
+        ];
         Self {
             questions: Some(questions),
             answers,
             lost,
-            thread: Some(thread),
+            threads,
         }
     }
 
     /// Asks for a stack's names.
     pub fn ask(&self, question: Question) {
         if let Some(questions) = &self.questions {
-            // If the thread has panicked, its stacks stay without names.
+            // If a thread has panicked, its stacks stay without names.
             let _ = questions.send(question);
         }
     }
@@ -82,10 +87,10 @@ impl UserSymbols {
     /// The stacks that are still to be named, once they are.
     pub fn last_answers(&mut self) -> Vec<Stack> {
         self.questions = None;
-        if let Some(thread) = self.thread.take()
-            && thread.join().is_err()
-        {
-            log::warn!("naming programs' functions failed; their frames have no names");
+        for thread in self.threads.drain(..) {
+            if thread.join().is_err() {
+                log::warn!("naming programs' functions failed; their frames have no names");
+            }
         }
         self.answers.try_iter().collect()
     }
@@ -97,10 +102,20 @@ impl UserSymbols {
     }
 }
 
+/// A stack whose code is known.
+struct Placed {
+    id: u32,
+    pid: u32,
+    /// Addresses and what stands there, leaf first.
+    frames: Vec<(u64, Option<Place>)>,
+}
+
+/// Follows what processes map, and tells what stands at the addresses that are asked for. Reads no
+/// file, so that the records are taken out in time.
 fn follow(
     mut records: Records,
     questions: &Receiver<Question>,
-    answers: &Sender<Stack>,
+    placed: &Sender<Placed>,
     lost: &AtomicU64,
 ) {
     let mut code = Code::default();
@@ -108,14 +123,16 @@ fn follow(
     records::mapped_now()
         .iter()
         .for_each(|change| code.apply(change));
-    let mut files = Files::new();
     loop {
         let first = questions.recv_timeout(DRAIN);
         let ended = matches!(first, Err(RecvTimeoutError::Disconnected));
         let asked: Vec<_> = first.into_iter().chain(questions.try_iter()).collect();
         let complete_ns = records.take(|change| code.apply(&change));
         lost.store(records.lost(), Ordering::Relaxed);
-        name(&code, &mut files, &asked, answers);
+        for question in asked {
+            // Nobody waits for it any more.
+            let _ = placed.send(place(&code, &question));
+        }
         code.forget_before(complete_ns.saturating_sub(KEPT_NS));
         if ended {
             break;
@@ -123,43 +140,50 @@ fn follow(
     }
 }
 
-/// Names stacks; those of one file together, as reading it takes longest.
-fn name(code: &Code, files: &mut Files, asked: &[Question], answers: &Sender<Stack>) {
-    let places: Vec<Vec<(u64, Option<Place>)>> = asked
-        .iter()
-        .map(|question| {
-            let frames = question.addresses.iter().enumerate();
-            frames
-                .map(|(depth, &address)| {
-                    // A return address may stand behind the end of the function that called.
-                    let call = address.saturating_sub(u64::from(depth > 0));
-                    (call, code.find(question.pid, question.at_ns, call))
-                })
-                .collect()
-        })
-        .collect();
-    let wanted = asked.iter().zip(&places).flat_map(|(question, places)| {
-        let places = places.iter().filter_map(|(_, place)| place.as_ref());
-        places.map(|place| (question.pid, place))
-    });
-    files.read(wanted);
-    for (question, places) in asked.iter().zip(places) {
-        let mut frames = Vec::new();
-        for (address, place) in places {
-            let Some(place) = place else {
-                // No code stands there: this and what is further out was read from a stack without
-                // frame pointers, and is no caller.
-                frames.push(UNKNOWN.to_owned());
-                break;
-            };
-            match files.names(question.pid, address, &place) {
-                Some(names) => frames.extend(names),
-                None => frames.push(stand_in(&place.file.path)),
+fn place(code: &Code, question: &Question) -> Placed {
+    let frames = question.addresses.iter().enumerate();
+    Placed {
+        id: question.id,
+        pid: question.pid,
+        frames: frames
+            .map(|(depth, &address)| {
+                // A return address may stand behind the end of the function that called.
+                let call = address.saturating_sub(u64::from(depth > 0));
+                (call, code.find(question.pid, question.at_ns, call))
+            })
+            .collect(),
+    }
+}
+
+/// Names stacks; those that have come meanwhile together, as reading a file takes longest.
+fn name(placed: &Receiver<Placed>, answers: &Sender<Stack>) {
+    let mut files = Files::new();
+    while let Ok(first) = placed.recv() {
+        let stacks: Vec<_> = iter::once(first).chain(placed.try_iter()).collect();
+        files.read(stacks.iter().flat_map(|stack| {
+            let places = stack.frames.iter().filter_map(|(_, place)| place.as_ref());
+            places.map(|place| (stack.pid, place))
+        }));
+        for stack in stacks {
+            let mut frames = Vec::new();
+            for (address, place) in &stack.frames {
+                let Some(place) = place else {
+                    // No code stands there: this and what is further out was read from a stack
+                    // without frame pointers, and is no caller.
+                    frames.push(UNKNOWN.to_owned());
+                    break;
+                };
+                match files.names(stack.pid, *address, place) {
+                    Some(names) => frames.extend(names),
+                    None => frames.push(stand_in(&place.file.path)),
+                }
             }
+            // Nobody waits for it any more.
+            let _ = answers.send(Stack {
+                id: stack.id,
+                frames,
+            });
         }
-        let id = question.id;
-        // Nobody waits for it any more.
-        let _ = answers.send(Stack { id, frames });
     }
 }
 

@@ -176,6 +176,8 @@ fn opened(directory: &TempDir, file: &Path) -> String {
             "--allow-file-access-from-files",
             // Of the page's clock: it is at rest long before.
             "--virtual-time-budget=30000",
+            // The table holds the rows that are in view.
+            "--window-size=1200,4000",
             "--dump-dom",
             &address,
         ],
