@@ -34,6 +34,8 @@ pub struct Profile<'a> {
     model: &'a Model,
     /// Whether something is known to have happened, and no stack of it was kept.
     stackless: bool,
+    /// The device stands below no stack.
+    omits_device: bool,
     /// Whether entries say which of them are the workload's.
     split: bool,
 }
@@ -86,6 +88,7 @@ impl<'a> Profile<'a> {
             entries,
             missing: 0,
             stackless: false,
+            omits_device: false,
             window_ns: end.saturating_sub(start),
             hz: (kind == StackKind::Cpu)
                 .then_some(model.header().scope.sampling_hz)
@@ -113,6 +116,14 @@ impl<'a> Profile<'a> {
             });
         }
         Ok(profile)
+    }
+
+    /// The same for a comparison, where another machine's only device may have another name.
+    #[must_use]
+    pub fn without_only_device(mut self) -> Self {
+        let first = self.entries.first().map(|entry| entry.dev);
+        self.omits_device = self.entries.iter().all(|entry| Some(entry.dev) == first);
+        self
     }
 
     /// What an entry weighs.
@@ -175,7 +186,7 @@ impl<'a> Profile<'a> {
             let whose = if who.workload { "workload" } else { "others" };
             groups.push(whose.to_owned());
         }
-        if entry.dev != Dev::NONE {
+        if entry.dev != Dev::NONE && !self.omits_device {
             groups.push(self.device(entry));
         }
         if entry.label != Name::EMPTY {

@@ -7,6 +7,7 @@
 use super::subsystem::rgb;
 use super::tree::{self, Entry, Node};
 use super::{Drawing, FlameError, Flamegraph, Script, Unit, floor, nothing, text, title};
+use crate::compare::statistics::{ALPHA, Estimate, mean};
 use crate::profile::Profile;
 use crate::profile::frames::{Frames, Numbered};
 use inferno::flamegraph::color::Color;
@@ -343,39 +344,8 @@ fn shade(change: f64) -> Color {
     }
 }
 
-fn mean(values: &[f64]) -> f64 {
-    values.iter().sum::<f64>() / values.len().max(1) as f64
-}
-
-/// Whether two means differ by no more than their runs do: Welch's t-test at 5 %. With fewer than
-/// two runs of a side nothing is known of noise, and nothing is called it.
+/// Whether two means differ by no more than their runs do: Welch's t-test. With fewer than two runs
+/// of a side nothing is known of noise, and nothing is called it.
 fn is_noise(shown: &[f64], base: &[f64]) -> bool {
-    let [(a, of_a), (b, of_b)] = [shown, base].map(|values| {
-        let mean = mean(values);
-        let squares: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
-        // The variance of the mean, and the degrees of freedom.
-        let freedom = values.len() as f64 - 1.0;
-        (mean, (squares / freedom / values.len() as f64, freedom))
-    });
-    if shown.len() < 2 || base.len() < 2 {
-        return false;
-    }
-    let variance = of_a.0 + of_b.0;
-    if variance == 0.0 {
-        return a == b;
-    }
-    // Welch and Satterthwaite's degrees of freedom.
-    let freedom = variance.powi(2) / (of_a.0.powi(2) / of_a.1 + of_b.0.powi(2) / of_b.1);
-    (a - b).abs() <= t_975(freedom) * variance.sqrt()
-}
-
-/// The 97.5th percentile of Student's t distribution, for the whole degrees of freedom below.
-fn t_975(freedom: f64) -> f64 {
-    const TABLE: [f64; 30] = [
-        12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201, 2.179, 2.160,
-        2.145, 2.131, 2.120, 2.110, 2.101, 2.093, 2.086, 2.080, 2.074, 2.069, 2.064, 2.060, 2.056,
-        2.052, 2.048, 2.045, 2.042,
-    ];
-    let place = (freedom.floor().max(1.0) as usize) - 1;
-    TABLE.get(place).copied().unwrap_or(1.96)
+    Estimate::welch(base, shown).is_some_and(|estimate| estimate.p() > ALPHA)
 }

@@ -5,7 +5,7 @@ use crate::device::{Dev, Device};
 use crate::model::Model;
 use crate::profile::KINDS;
 use crate::series::Series;
-use crate::session::{Header, Outcome, ProbeOutcome};
+use crate::session::{Footer, Header, Outcome, ProbeOutcome, Workload};
 use crate::tick::{Stack, StackRow, StackSums, Tick, Who};
 use cil_trace_common::cause::Cause;
 use cil_trace_common::metric::Metric;
@@ -284,4 +284,137 @@ proptest! {
         let drawn = format!("total_samples=\"{total}\"");
         prop_assert!(graph.svg.contains(&drawn));
     }
+}
+
+/// Runs of sda's flushes: a window of so many seconds, a throughput, and for each stack how many.
+fn run(seconds: u64, throughput: Option<f64>, stacks: &[(&[&str], u64)]) -> Model {
+    let mut model = flushes(stacks);
+    model.finish(Footer {
+        window_end_ns: seconds * 1_000_000_000,
+        workload: Some(Workload {
+            metrics: throughput
+                .map(|value| ("dbench.throughput_MB/s".to_owned(), value))
+                .into_iter()
+                .collect(),
+            ..Workload::default()
+        }),
+        ..Footer::default()
+    });
+    model
+}
+
+fn compare(shown: &[Model], base: &[Model], per: Option<Per>) -> String {
+    let of = |models| -> Vec<Profile<'_>> {
+        let models: &[Model] = models;
+        let runs = models.iter();
+        runs.map(|model| Profile::of(model, StackKind::Flush, Weight::Count).unwrap())
+            .collect()
+    };
+    let (shown, base) = (of(shown), of(base));
+    let per = per.unwrap_or_else(|| {
+        let all: Vec<_> = shown.iter().chain(&base).collect();
+        Per::common(&all)
+    });
+    difference(&shown, &base, &per, Script::Without)
+        .unwrap()
+        .svg
+}
+
+#[test]
+fn sides_of_different_length_are_compared_by_the_second() {
+    let shown = [run(10, None, &[(&["f"], 300), (&["same"], 100)])];
+    let base = [run(20, None, &[(&["f"], 300), (&["same"], 200)])];
+    let svg = compare(&shown, &base, None);
+    // 30 a second against 15, and 10 against 10; widths are those of the side that is shown.
+    assert!(
+        svg.contains("<title>f (+100 %) (300 flushes, 75.00%)"),
+        "{svg}"
+    );
+    assert!(svg.contains("<title>same (+0 %) (100 flushes"), "{svg}");
+    // What stands on a frame counts for it.
+    assert!(svg.contains("<title>sda (+60 %) (400 flushes"), "{svg}");
+    assert!(svg.contains("base (1 run) scaled per second"));
+    assert!(svg.contains("noise unknown"));
+}
+
+#[test]
+fn sides_with_a_metric_in_common_are_compared_by_work_done() {
+    let shown = [run(10, Some(40.0), &[(&["f"], 400)])];
+    let base = [run(10, Some(10.0), &[(&["f"], 100)])];
+    let svg = compare(&shown, &base, None);
+    assert!(svg.contains("<title>f (+0 %) (400 flushes"), "{svg}");
+    assert!(svg.contains("scaled per dbench.throughput_MB/s"));
+    let by_time = compare(&shown, &base, Some(Per::Second));
+    assert!(by_time.contains("<title>f (+300 %) (400 flushes"));
+    let profile = Profile::of(&shown[0], StackKind::Flush, Weight::Count).unwrap();
+    let other = Profile::of(&base[0], StackKind::Flush, Weight::Count).unwrap();
+    let unknown = Per::Work("fio.read_iops".into());
+    let error = difference(&[profile], &[other], &unknown, Script::Without).unwrap_err();
+    assert!(error.to_string().contains("--per second"), "{error}");
+}
+
+#[test]
+fn what_has_vanished_is_seen_and_what_is_new_is_said_to_be() {
+    let shown = [run(
+        1,
+        None,
+        &[(&["new", "root"], 60), (&["stays", "root"], 40)],
+    )];
+    let base = [run(
+        1,
+        None,
+        &[(&["old", "root"], 50), (&["stays", "root"], 40)],
+    )];
+    let svg = compare(&shown, &base, None);
+    assert!(
+        svg.contains("<title>new (new) (60 flushes, 40.00%)"),
+        "{svg}"
+    );
+    assert!(svg.contains("<title>[gone: only in the base] (50 flushes, 33.33%)"));
+    assert!(svg.contains("<title>old (gone) (50 flushes"));
+    assert!(!svg.contains("<title>stays (gone)"));
+}
+
+#[test]
+fn a_difference_within_the_noise_of_runs_is_grey() {
+    const GREY: &str = "rgb(200,200,200)";
+    let runs = |counts: [u64; 4], more: u64| {
+        counts.map(|count| {
+            run(
+                1,
+                None,
+                &[(&["noisy"], count), (&["moved"], more + count % 7)],
+            )
+        })
+    };
+    let svg = compare(
+        &runs([90, 110, 100, 95], 500),
+        &runs([100, 92, 108, 105], 300),
+        None,
+    );
+    let colour = |frame: &str| {
+        let (_, after) = svg.split_once(&format!("<title>{frame} (")).unwrap();
+        let (_, after) = after.split_once("fill=\"").unwrap();
+        after.split('"').next().unwrap().to_owned()
+    };
+    assert_eq!(colour("noisy"), GREY);
+    assert!(svg.contains(" %, noise)"), "{svg}");
+    assert_ne!(colour("moved"), GREY);
+    // Of one run a side, nothing is known of noise.
+    let svg = compare(
+        &runs([90, 90, 90, 90], 1)[..1],
+        &runs([100; 4], 1)[..1],
+        None,
+    );
+    assert!(!svg.contains("noise)"), "{svg}");
+}
+
+#[test]
+fn equal_sides_do_not_differ() {
+    let side = || [run(3, None, &[(&["f"], 7)]), run(3, None, &[(&["f"], 7)])];
+    let svg = compare(&side(), &side(), None);
+    assert!(
+        svg.contains("<title>f (+0 %, noise) (7 flushes, 100.00%)"),
+        "{svg}"
+    );
 }

@@ -273,6 +273,12 @@ impl Model {
             .map(|(&(probe, cause), &count)| (probe, cause, count))
     }
 
+    /// The sums by stack, to be read from a recording as a whole: rows and frames of ticks one by
+    /// one would be owned only to be given away.
+    pub(crate) fn stacks_mut(&mut self) -> &mut StackTable {
+        &mut self.stacks
+    }
+
     /// Sums by stack.
     #[must_use]
     pub fn stacks(&self) -> &StackTable {

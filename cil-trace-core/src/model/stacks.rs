@@ -4,7 +4,7 @@
 //! picture makes of it.
 
 use crate::device::Dev;
-use crate::tick::{Stack, StackRow, StackSums, Who};
+use crate::tick::{Stack, StackRow, StackSums};
 use cil_trace_common::stack::{LOST, StackKind};
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -31,7 +31,7 @@ impl Name {
 }
 
 /// Sums by stack.
-#[derive(Clone, PartialEq, Debug)]
+#[derive(Clone, Debug)]
 pub struct StackTable {
     names: Vec<Arc<str>>,
     by_name: HashMap<Arc<str>, Name>,
@@ -49,6 +49,15 @@ struct Id {
     user: Option<u32>,
     who: Option<Thread>,
 }
+
+/// The same without the numbers of names.
+type Texts<'a> = (
+    StackKind,
+    Dev,
+    &'a str,
+    (Option<u32>, Option<u32>),
+    Option<(u32, &'a str, bool)>,
+);
 
 /// Whose stack it is.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -78,6 +87,14 @@ pub struct StackEntry<'a> {
     pub sums: StackSums,
 }
 
+/// Of the same stacks with the same sums, in whatever order they were learnt.
+impl PartialEq for StackTable {
+    fn eq(&self, other: &Self) -> bool {
+        self.frames_by_text() == other.frames_by_text()
+            && self.sums_by_text() == other.sums_by_text()
+    }
+}
+
 impl Default for StackTable {
     fn default() -> Self {
         let mut table = Self {
@@ -96,30 +113,57 @@ impl Default for StackTable {
 impl StackTable {
     /// Takes in the frames of a stack.
     pub(super) fn learn(&mut self, stack: &Stack) {
-        let frames = stack.frames.iter().map(|frame| self.name(frame)).collect();
-        self.frames.insert(stack.id, frames);
+        self.learn_frames(stack.id, stack.frames.iter().map(String::as_str));
     }
 
-    /// Adds what happened in a tick. Saturating, because a damaged recording may hold anything.
+    /// The same for frames that nobody owns.
+    pub(crate) fn learn_frames<'a>(&mut self, id: u32, frames: impl Iterator<Item = &'a str>) {
+        let frames = frames.map(|frame| self.name(frame)).collect();
+        self.frames.insert(id, frames);
+    }
+
+    /// Adds what happened in a tick.
     pub(super) fn add(&mut self, row: &StackRow) {
-        let thread = |who: &Who| Thread {
-            pid: who.pid,
-            comm: self.name(&who.comm),
-            workload: who.workload,
-        };
-        let who = row.who.as_ref().map(thread);
+        let who = row.who.as_ref();
+        self.add_sums(
+            row.kind,
+            row.dev,
+            &row.label,
+            who.map(|who| (who.pid, who.comm.as_str(), who.workload)),
+            [row.kernel, row.user],
+            row.sums,
+        );
+    }
+
+    /// The same for texts that nobody owns: process id, command name and whether it is the
+    /// workload's, the kernel's and the program's part of the stack. Saturating, because a damaged
+    /// recording may hold anything.
+    pub(crate) fn add_sums(
+        &mut self,
+        kind: StackKind,
+        dev: Dev,
+        label: &str,
+        who: Option<(u32, &str, bool)>,
+        [kernel, user]: [Option<u32>; 2],
+        added: StackSums,
+    ) {
+        let who = who.map(|(pid, comm, workload)| Thread {
+            pid,
+            comm: self.name(comm),
+            workload,
+        });
         let id = Id {
-            kind: row.kind,
-            dev: row.dev,
-            label: self.name(&row.label),
-            kernel: row.kernel,
-            user: row.user,
+            kind,
+            dev,
+            label: self.name(label),
+            kernel,
+            user,
             who,
         };
         let sums = self.sums.entry(id).or_default();
-        sums.count = sums.count.saturating_add(row.sums.count);
-        sums.time_ns = sums.time_ns.saturating_add(row.sums.time_ns);
-        sums.bytes = sums.bytes.saturating_add(row.sums.bytes);
+        sums.count = sums.count.saturating_add(added.count);
+        sums.time_ns = sums.time_ns.saturating_add(added.time_ns);
+        sums.bytes = sums.bytes.saturating_add(added.bytes);
     }
 
     fn name(&mut self, text: &str) -> Name {
@@ -167,6 +211,24 @@ impl StackTable {
     /// Every name's text, by [`Name::place`].
     pub fn texts(&self) -> impl Iterator<Item = &str> {
         self.names.iter().map(|text| &**text)
+    }
+
+    /// The sums without the numbers of names.
+    fn sums_by_text(&self) -> BTreeMap<Texts<'_>, StackSums> {
+        let sums = self.sums.iter().map(|(id, sums)| {
+            let who = id
+                .who
+                .map(|who| (who.pid, self.text(who.comm), who.workload));
+            let stacks = (id.kernel, id.user);
+            let texts = (id.kind, id.dev, self.text(id.label), stacks, who);
+            (texts, *sums)
+        });
+        sums.collect()
+    }
+
+    fn frames_by_text(&self) -> BTreeMap<u32, Option<Vec<&str>>> {
+        let ids = self.frames.keys();
+        ids.map(|&id| (id, self.frames(id))).collect()
     }
 
     /// A name's text.

@@ -11,6 +11,7 @@ mod names;
 mod reader;
 mod rows;
 mod session;
+mod stacks;
 mod tables;
 mod writer;
 

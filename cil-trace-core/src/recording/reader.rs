@@ -5,6 +5,7 @@ use super::file;
 use super::names::Names;
 use super::rows::{self, Columns, FlushStack};
 use super::session::{self, Problem};
+use super::stacks;
 use crate::model::Model;
 use crate::session::{Footer, Header};
 use crate::tick::{StackRow, Tick};
@@ -100,7 +101,7 @@ impl Recording {
     /// If SQLite cannot read; the ticks before were handed over.
     pub fn for_each_tick(&self, mut take: impl FnMut(&Tick)) -> Result<u64, RecordingError> {
         let mut skipped = 0;
-        self.ticks(&mut take, &mut skipped)
+        self.ticks(Parts::All, &mut take, &mut skipped)
             .map_err(in_file(&self.path))?;
         Ok(skipped)
     }
@@ -111,7 +112,22 @@ impl Recording {
     /// If SQLite cannot read.
     pub fn model(&self) -> Result<Model, RecordingError> {
         let mut model = Model::new(self.header.clone());
-        let skipped = self.for_each_tick(|tick| model.apply(tick))?;
+        let mut skipped = 0;
+        self.ticks(
+            Parts::WithoutStacks,
+            &mut |tick| model.apply(tick),
+            &mut skipped,
+        )
+        .and_then(|()| {
+            stacks::read(
+                &self.connection,
+                &self.columns,
+                &self.names,
+                model.stacks_mut(),
+                &mut skipped,
+            )
+        })
+        .map_err(in_file(&self.path))?;
         model.skipped(skipped);
         if let Some(footer) = self.footer.clone() {
             model.finish(footer);
@@ -119,7 +135,13 @@ impl Recording {
         Ok(model)
     }
 
-    fn ticks(&self, take: &mut impl FnMut(&Tick), skipped: &mut u64) -> rusqlite::Result<()> {
+    fn ticks(
+        &self,
+        parts: Parts,
+        take: &mut impl FnMut(&Tick),
+        skipped: &mut u64,
+    ) -> rusqlite::Result<()> {
+        let with_stacks = parts == Parts::All;
         let mut select = self
             .connection
             .prepare("SELECT tick, start_ns, end_ns FROM ticks ORDER BY tick")?;
@@ -137,8 +159,16 @@ impl Recording {
                 events_seen: self.rows(index, skipped)?,
                 processes: self.rows(index, skipped)?,
                 losses: self.rows(index, skipped)?,
-                stacks: self.rows(index, skipped)?,
-                stack_rows: self.stack_rows(index, skipped)?,
+                stacks: if with_stacks {
+                    self.rows(index, skipped)?
+                } else {
+                    Vec::new()
+                },
+                stack_rows: if with_stacks {
+                    self.stack_rows(index, skipped)?
+                } else {
+                    Vec::new()
+                },
                 devices: self.rows(index, skipped)?,
                 probes: self.rows(index, skipped)?,
             });
@@ -162,6 +192,13 @@ impl Recording {
         rows.extend(of_first_version.into_iter().map(|FlushStack(row)| row));
         Ok(rows)
     }
+}
+
+/// What is read of ticks.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Parts {
+    All,
+    WithoutStacks,
 }
 
 /// All names that devices ever had in the recording.

@@ -69,6 +69,10 @@ impl Columns {
         Ok(Self(rows.collect::<Result<_, _>>()?))
     }
 
+    pub(super) fn has_table(&self, table: &str) -> bool {
+        self.0.contains(&(table.to_owned(), "tick".to_owned()))
+    }
+
     /// What reads a table, with NULL for columns that it does not have; `None` if it has none.
     fn select<R: Row>(&self) -> Option<String> {
         let has = |column: &str| self.0.contains(&(R::TABLE.to_owned(), column.to_owned()));

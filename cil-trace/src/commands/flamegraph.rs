@@ -50,7 +50,10 @@ fn profiles<'a>(
     options: &FlamegraphOptions,
 ) -> Result<Vec<Profile<'a>>, ProfileError> {
     runs.iter()
-        .map(|model| Profile::of(model, options.kind, options.weight))
+        .map(|model| {
+            let profile = Profile::of(model, options.kind, options.weight)?;
+            Ok(profile.without_only_device())
+        })
         .collect()
 }
 

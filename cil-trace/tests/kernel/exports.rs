@@ -191,7 +191,7 @@ fn with_commas(number: u64) -> String {
     if first > 0 {
         parts.push(&digits[..first]);
     }
-    let rest = digits[first..].as_bytes().chunks(3);
+    let rest = digits.as_bytes()[first..].chunks(3);
     parts.extend(rest.map(|chunk| std::str::from_utf8(chunk).unwrap()));
     parts.join(",")
 }

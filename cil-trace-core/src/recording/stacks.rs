@@ -1,0 +1,111 @@
+//! The stacks of a recording as a whole, straight into the model.
+//!
+//! A profile has a million rows. As parts of ticks each would own its texts, only for the model to
+//! hold them once; here they are borrowed from SQLite.
+
+use super::names::Names;
+use super::rows::Columns;
+use crate::device::Dev;
+use crate::model::stacks::StackTable;
+use crate::tick::StackSums;
+use cil_trace_common::stack::StackKind;
+use rusqlite::{Connection, Row};
+use serde::Deserialize;
+use std::borrow::Cow;
+
+/// Reads all of them; adds to `skipped` the rows that this build does not understand.
+pub(super) fn read(
+    connection: &Connection,
+    columns: &Columns,
+    names: &Names,
+    table: &mut StackTable,
+    skipped: &mut u64,
+) -> rusqlite::Result<()> {
+    let mut each = |query: &str, take: &mut dyn FnMut(&Row<'_>) -> Option<()>| {
+        let mut select = connection.prepare(query)?;
+        let mut rows = select.query([])?;
+        while let Some(row) = rows.next()? {
+            if take(row).is_none() {
+                *skipped += 1;
+            }
+        }
+        Ok::<_, rusqlite::Error>(())
+    };
+    each(
+        "SELECT stack, frames FROM stacks ORDER BY rowid",
+        &mut |row| {
+            let frames: Frames<'_> = serde_json::from_str(text(row, 1)?).ok()?;
+            table.learn_frames(row.get(0).ok()?, frames.0.iter().map(|frame| &*frame.0));
+            Some(())
+        },
+    )?;
+    if columns.has_table("stack_sums") {
+        each(
+            "SELECT kind, device, label, pid, comm, workload, kernel_stack, user_stack, count,
+                time_ns, bytes FROM stack_sums ORDER BY rowid",
+            &mut |row| sums(row, names, table),
+        )?;
+    }
+    // The first version had a table of the stacks of flushes, and no others.
+    if columns.has_table("flush_stacks") {
+        each(
+            "SELECT device, cause, stack, count FROM flush_stacks ORDER BY rowid",
+            &mut |row| {
+                let count = row.get::<_, i64>(3).ok()? as u64;
+                table.add_sums(
+                    StackKind::Flush,
+                    dev(row, 0, names)?,
+                    text(row, 1)?,
+                    None,
+                    [Some(row.get(2).ok()?), None],
+                    StackSums {
+                        count,
+                        ..StackSums::default()
+                    },
+                );
+                Some(())
+            },
+        )?;
+    }
+    Ok(())
+}
+
+fn sums(row: &Row<'_>, names: &Names, table: &mut StackTable) -> Option<()> {
+    let number = |index| row.get::<_, i64>(index).ok().map(|bits| bits as u64);
+    let who = match (row.get(3).ok()?, row.get(5).ok()?) {
+        (Some(pid), Some(workload)) => text(row, 4).map(|comm| (pid, comm, workload)),
+        _ => None,
+    };
+    table.add_sums(
+        StackKind::from_name(text(row, 0)?)?,
+        dev(row, 1, names)?,
+        text(row, 2).unwrap_or_default(),
+        who,
+        [row.get(6).ok()?, row.get(7).ok()?],
+        StackSums {
+            count: number(8)?,
+            time_ns: number(9)?,
+            bytes: number(10)?,
+        },
+    );
+    Some(())
+}
+
+/// A cell's text; `None` if it holds none.
+fn text<'a>(row: &'a Row<'_>, index: usize) -> Option<&'a str> {
+    row.get_ref(index).ok()?.as_str().ok()
+}
+
+fn dev(row: &Row<'_>, index: usize, names: &Names) -> Option<Dev> {
+    match row.get_ref(index).ok()?.as_str_or_null().ok()? {
+        Some(name) => names.dev(name),
+        None => Some(Dev::NONE),
+    }
+}
+
+/// An array of names, borrowed where they hold no escape.
+#[derive(Deserialize)]
+struct Frames<'a>(#[serde(borrow)] Vec<Frame<'a>>);
+
+#[derive(Deserialize)]
+struct Frame<'a>(#[serde(borrow)] Cow<'a, str>);
