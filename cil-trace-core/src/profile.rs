@@ -147,8 +147,10 @@ impl<'a> Profile<'a> {
     #[must_use]
     pub fn lost(&self) -> u64 {
         let is_lost = |entry: &&StackEntry<'_>| {
-            let parts = [entry.kernel, entry.user].concat();
-            parts == [Name::STACK_LOST]
+            matches!(
+                (entry.kernel, entry.user),
+                ([Name::STACK_LOST], []) | ([], [Name::STACK_LOST])
+            )
         };
         let lost = self.entries.iter().filter(is_lost);
         lost.map(|entry| self.weight_of(entry))

@@ -1,9 +1,10 @@
 //! Measures what tracing costs its user: the wait before the workload starts, memory, slow-down;
-//! and how fast and how often wrong a comparison is.
+//! how long a large picture takes; and how fast and how often wrong a comparison is.
 //!
 //! Prints numbers and whether each meets its goal; asserts nothing, since time is not a test.
 
 mod compare;
+mod picture;
 
 use crate::command::{command, output};
 use crate::scratch::Scratch;
@@ -21,6 +22,8 @@ const MEMORY_GOAL_MB: f64 = 80.0;
 const PAIRS: usize = 4;
 const PAIR_SECONDS: u32 = 10;
 const CLIENTS: u32 = 2;
+/// Made anew by every measurement that records.
+const RECORDING: &str = "bench.data";
 const POLL: Duration = Duration::from_millis(50);
 
 /// Runs every measurement: about four minutes.
@@ -36,6 +39,7 @@ pub fn run() -> Result<()> {
     bench.start_up()?;
     bench.memory()?;
     bench.slow_down()?;
+    picture::measure(&bench.tool, &bench.scratch.outside().join(RECORDING))?;
     compare::measure(&bench.tool)
 }
 
@@ -51,7 +55,7 @@ impl Bench {
         record.arg(self.scratch.device());
         record
             .arg("-o")
-            .arg(self.scratch.outside().join("bench.data"))
+            .arg(self.scratch.outside().join(RECORDING))
             .arg("--");
         record
     }

@@ -30,12 +30,15 @@ impl Name {
     }
 }
 
+/// Each of a million stacks looks up a dozen names.
+type Hasher = foldhash::fast::RandomState;
+
 /// Sums by stack.
 #[derive(Clone, Debug)]
 pub struct StackTable {
     names: Vec<Arc<str>>,
-    by_name: HashMap<Arc<str>, Name>,
-    frames: HashMap<u32, Box<[Name]>>,
+    by_name: HashMap<Arc<str>, Name, Hasher>,
+    frames: HashMap<u32, Box<[Name]>, Hasher>,
     sums: BTreeMap<Id, StackSums>,
 }
 
@@ -99,8 +102,8 @@ impl Default for StackTable {
     fn default() -> Self {
         let mut table = Self {
             names: Vec::new(),
-            by_name: HashMap::new(),
-            frames: HashMap::new(),
+            by_name: HashMap::default(),
+            frames: HashMap::default(),
             sums: BTreeMap::new(),
         };
         for name in Name::KNOWN {
