@@ -20,7 +20,7 @@ pub const DEFAULT_FILE: &str = "cil-trace.data";
 /// The directory that `record --runs` fills, unless told otherwise.
 pub const DEFAULT_DIRECTORY: &str = "cil-trace.runs";
 /// Samples a second, unless told otherwise. A thousand tell a share of 1 % within 0.6 points in one
-/// second of one CPU, at some 3 us each; a prime keeps out of step with timers of 100, 250 and
+/// second of one CPU, at 3 to 6 us each; a prime keeps out of step with timers of 100, 250 and
 /// 1,000 Hz.
 pub const SAMPLING_HZ: u32 = 997;
 

@@ -55,13 +55,10 @@ impl Files {
                 offsets.insert(key.1);
             }
         }
-        if wanted.is_empty() {
-            return;
-        }
-        // One that lived longer would keep the files open.
-        let symbolizer = Symbolizer::new();
         for (file, (pid, offsets)) in wanted {
             let offsets: Vec<_> = offsets.into_iter().collect();
+            // One that lived longer would keep the files open, and in memory.
+            let symbolizer = Symbolizer::new();
             let names = symbolize(&symbolizer, pid, &file, &offsets);
             let places = offsets
                 .into_iter()

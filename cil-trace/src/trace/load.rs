@@ -41,8 +41,8 @@ impl Options {
         Rooms {
             histograms: u32::try_from(histograms).unwrap_or(u32::MAX),
             // A KiB each.
-            stacks: if threads { 16384 } else { 2048 },
-            thread_stacks: if threads { 32768 } else { 1 },
+            stacks: if threads { 8192 } else { 2048 },
+            thread_stacks: if threads { 16384 } else { 1 },
             departed: if asked(Set::Offcpu) { 32768 } else { 1 },
         }
     }
