@@ -46,6 +46,7 @@ macro_rules! named_enum {
 
 pub mod cause;
 pub mod event;
+pub mod flight;
 pub mod function;
 pub mod hist;
 pub mod key;
@@ -73,6 +74,8 @@ macro_rules! pod {
 #[cfg(feature = "user")]
 pod!(
     event::Event,
+    flight::Bio,
+    flight::Who,
     function::Range,
     hist::Hist,
     key::Key,

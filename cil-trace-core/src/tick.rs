@@ -39,6 +39,10 @@ pub struct Tick {
     /// Probes that came out otherwise than was known before, because a module was loaded or
     /// released.
     pub probes: Vec<ProbeOutcome>,
+    /// Flushes under way at its end, of the devices that have any; `None` if nobody looked.
+    pub in_flight: Option<Vec<InFlight>>,
+    /// What tracing cost in it; `None` if not known.
+    pub cost: Option<Cost>,
 }
 
 /// One push, iclog write, force, flush or fsync.
@@ -105,6 +109,28 @@ pub struct Stack {
     pub id: u32,
     /// Function names, leaf first; unresolved frames are hexadecimal addresses.
     pub frames: Vec<String>,
+}
+
+/// The bios with PREFLUSH or FUA that a device has not completed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct InFlight {
+    /// The device they were sent to.
+    pub dev: Dev,
+    /// How many.
+    pub flushes: u64,
+    /// When the oldest was queued, CLOCK_MONOTONIC nanoseconds.
+    pub oldest_ns: u64,
+    /// The number of the oldest's cause.
+    pub cause: u16,
+}
+
+/// What tracing cost, as time on CPUs.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Cost {
+    /// Nanoseconds spent in the programs.
+    pub bpf_run_ns: u64,
+    /// Nanoseconds spent in cil-trace itself.
+    pub own_ns: u64,
 }
 
 /// What happened with one stack.

@@ -12,7 +12,7 @@ use crate::kernel::{
 };
 use crate::maps::{BIOS, DEVICES, ICLOGS, LOG_STACKS, armed};
 use crate::stat::{add, atomic_add, emit, event, key, lose_update, now, process, record};
-use crate::task::{self, Task, Who};
+use crate::task::{self, Task};
 use crate::{fsync, stack};
 use aya_ebpf::bindings::BPF_NOEXIST;
 use aya_ebpf::macros::raw_tracepoint;
@@ -20,6 +20,7 @@ use aya_ebpf::programs::RawTracePointContext;
 use aya_log_ebpf::debug;
 use cil_trace_common::cause::Cause;
 use cil_trace_common::event::EventKind;
+use cil_trace_common::flight::Bio;
 use cil_trace_common::function::Group;
 use cil_trace_common::key::Key;
 use cil_trace_common::metric::Metric;
@@ -29,37 +30,7 @@ use cil_trace_common::stack::{LOST, StackKey, StackKind};
 
 const PROBE: Probe = Probe::FlushRequests;
 
-/// A bio with PREFLUSH or FUA under way.
-#[derive(Clone, Copy)]
-#[repr(C)]
-pub struct Bio {
-    /// When it was queued.
-    pub at: u64,
-    /// Where it was sent.
-    pub dev: u32,
-    /// Why.
-    pub cause: u32,
-    /// The device above, or 0.
-    pub via: u32,
-    /// Id of its stack if nothing explains it, or 0.
-    pub stack: u32,
-    /// Its bytes.
-    pub bytes: u32,
-    /// [`PREFLUSH`], [`FUA`] or both.
-    pub flags: u32,
-    /// Device flushes that it requires; with any, its data completes before it does.
-    pub needed: u32,
-    /// Number of its stack, or 0.
-    pub kept: u32,
-    /// Who sent it.
-    pub who: Who,
-}
-
-/// What is asked of the device.
-const PREFLUSH: u32 = 1;
-const FUA: u32 = 2;
-
-/// [`PREFLUSH`], [`FUA`] or both; `None` if neither.
+/// [`Bio::PREFLUSH`], [`Bio::FUA`] or both; `None` if neither.
 #[inline(always)]
 fn flush_flags(bio: u64) -> Option<u32> {
     let opf: u32 = read(bio, &BIO_OPF)?;
@@ -169,7 +140,9 @@ fn queued(ctx: &RawTracePointContext, bio: u64) -> Option<()> {
         stack::sum(&LOG_STACKS, PROBE, &by_stack, 1, 0, u64::from(bytes));
     }
     if passed_on {
-        if flags & PREFLUSH == 0 && original.is_some_and(|(_, flags)| flags & PREFLUSH != 0) {
+        if flags & Bio::PREFLUSH == 0
+            && original.is_some_and(|(_, flags)| flags & Bio::PREFLUSH != 0)
+        {
             let row = Key {
                 via,
                 ..key(Metric::FlushRest, dev, 0)
@@ -182,7 +155,7 @@ fn queued(ctx: &RawTracePointContext, bio: u64) -> Option<()> {
     if bytes == 0 && groups & (Group::Fsync.bit() | Group::DirFsync.bit()) != 0 && iclog.is_none() {
         fsync::flushes(task);
     }
-    if flags & PREFLUSH != 0 {
+    if flags & Bio::PREFLUSH != 0 {
         device::waits(
             whole,
             Waiting {
@@ -287,7 +260,7 @@ fn foreign(whole: u32, flags: u32) -> Option<()> {
         &key(Metric::FlushNeeded, whole, 0),
         needed(flags, disk.flags),
     );
-    if flags & PREFLUSH != 0 {
+    if flags & Bio::PREFLUSH != 0 {
         let cause = Cause::ForeignFs as u32;
         device::waits(
             whole,
@@ -364,7 +337,7 @@ fn explain(groups: u64, scope: u32, flags: u32, bytes: u32) -> Cause {
         Cause::Gc
     } else if has(Group::Unmount) || has(Group::Freeze) || has(Group::Remount) {
         outermost(groups)
-    } else if has(Group::Write) && (has(Group::Fsync) || flags & FUA != 0) {
+    } else if has(Group::Write) && (has(Group::Fsync) || flags & Bio::FUA != 0) {
         Cause::ODsync
     } else if has(Group::Fsync) || has(Group::DirFsync) {
         Cause::FsyncData
@@ -393,8 +366,8 @@ fn above(task: &Task, scope: &Scope, cause: u32) -> u32 {
 /// Device flushes that a bio requires: one for PREFLUSH, one more for a FUA that is emulated.
 #[inline(always)]
 fn needed(flags: u32, scope: u32) -> u64 {
-    let preflush = flags & PREFLUSH;
-    let emulated = u32::from(flags & FUA != 0 && scope & Scope::FUA == 0);
+    let preflush = flags & Bio::PREFLUSH;
+    let emulated = u32::from(flags & Bio::FUA != 0 && scope & Scope::FUA == 0);
     u64::from(preflush + emulated)
 }
 
@@ -444,8 +417,8 @@ pub fn completed(bio: u64, bytes: u32) -> Option<()> {
     );
     event.via = entry.via;
     event.args[0] = u64::from(entry.bytes);
-    event.args[1] = u64::from(entry.flags & PREFLUSH);
-    event.args[2] = u64::from(entry.flags / FUA);
+    event.args[1] = u64::from(entry.flags & Bio::PREFLUSH);
+    event.args[2] = u64::from(entry.flags / Bio::FUA);
     emit(probe, event);
     Some(())
 }

@@ -11,7 +11,7 @@ use crate::kernel::{
 };
 use crate::maps::{ICLOGS, armed};
 use crate::stat::{EEXIST, add, count, emit, event, key, lose_update, now, record};
-use crate::task::{self, NOBODY, Task, Who};
+use crate::task::{self, Task};
 use crate::{force, push, stack};
 use aya_ebpf::EbpfContext;
 use aya_ebpf::bindings::BPF_NOEXIST;
@@ -19,6 +19,7 @@ use aya_ebpf::macros::raw_tracepoint;
 use aya_ebpf::programs::RawTracePointContext;
 use cil_trace_common::cause::Cause;
 use cil_trace_common::event::EventKind;
+use cil_trace_common::flight::{NOBODY, Who};
 use cil_trace_common::function::Group;
 use cil_trace_common::metric::Metric;
 use cil_trace_common::offset::ABSENT;

@@ -1,13 +1,13 @@
 //! Every map of the kernel side.
 
 use crate::device::{Disk, Request};
-use crate::flush::Bio;
 use crate::iclog::Iclog;
 use crate::profile::Departed;
 use crate::push::{Checkpoint, Queued};
 use crate::task::Task;
 use aya_ebpf::macros::map;
 use aya_ebpf::maps::{Array, HashMap, PerCpuArray, PerCpuHashMap, RingBuf};
+use cil_trace_common::flight::Bio;
 use cil_trace_common::function::{MAX_RANGES, Range};
 use cil_trace_common::hist::Hist;
 use cil_trace_common::key::Key;

@@ -8,11 +8,12 @@ use crate::kernel::{
 use crate::maps::{CHECKPOINTS, LOG_STACKS, PUSHING, QUEUED};
 use crate::stack;
 use crate::stat::{EEXIST, add, atomic_add, count, emit, event, key, lose_update, now, record};
-use crate::task::{self, Push, Task, Who};
+use crate::task::{self, Push, Task};
 use aya_ebpf::bindings::BPF_NOEXIST;
 use aya_ebpf::programs::RawTracePointContext;
 use cil_trace_common::cause::Cause;
 use cil_trace_common::event::EventKind;
+use cil_trace_common::flight::Who;
 use cil_trace_common::metric::Metric;
 use cil_trace_common::probe::Probe;
 use cil_trace_common::stack::{LOST, StackKey, StackKind};

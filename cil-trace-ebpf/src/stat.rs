@@ -2,11 +2,12 @@
 
 use crate::kernel::{TASK_COMM, TASK_GROUP_LEADER, pointer, read};
 use crate::maps::{COUNTERS, EVENTS, HISTS, LOSSES, NEW_HIST, PROCESSES};
-use crate::task::{Task, Who};
+use crate::task::Task;
 use aya_ebpf::bindings::{BPF_NOEXIST, BPF_RB_NO_WAKEUP};
 use aya_ebpf::helpers::generated::{bpf_get_current_task, bpf_ktime_get_ns};
 use aya_ebpf::maps::PerCpuHashMap;
 use cil_trace_common::event::{ARGS, Event, EventKind};
+use cil_trace_common::flight::Who;
 use cil_trace_common::key::Key;
 use cil_trace_common::loss::{LossCause, slot};
 use cil_trace_common::metric::Metric;

@@ -6,32 +6,8 @@
 use crate::maps::{NEW_TASK, TASKS, WORKLOAD, armed};
 use crate::stat::lose_update;
 use aya_ebpf::helpers::{bpf_get_current_comm, bpf_get_current_pid_tgid};
+use cil_trace_common::flight::Who;
 use cil_trace_common::probe::Probe;
-
-/// A thread by its names.
-#[derive(Clone, Copy)]
-#[repr(C)]
-pub struct Who {
-    /// Process id.
-    pub pid: u32,
-    /// Thread id.
-    pub tid: u32,
-    /// Command name, as of its last exec.
-    pub comm: [u8; 16],
-    /// 1 if its process belongs to the workload.
-    pub workload: u32,
-    /// Keeps the layout free of padding.
-    pub reserved: u32,
-}
-
-/// No thread.
-pub const NOBODY: Who = Who {
-    pid: 0,
-    tid: 0,
-    comm: [0; 16],
-    workload: 0,
-    reserved: 0,
-};
 
 /// A thread. All zero is one that is in the middle of nothing.
 #[derive(Clone, Copy)]

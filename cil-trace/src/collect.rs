@@ -3,6 +3,7 @@
 //!
 //! What becomes of a tick is decided by whoever takes it.
 
+mod cost;
 mod followed;
 mod generation;
 mod header;
@@ -20,6 +21,7 @@ use cil_trace_common::probe::Probe;
 use cil_trace_core::probes::history::History;
 use cil_trace_core::session::{Footer, Header, Overhead};
 use cil_trace_core::tick::{Loss, Tick};
+use cost::Meter;
 use followed::Followed;
 use generation::Generation;
 use reach::{Presence, Reach};
@@ -42,7 +44,7 @@ pub struct Collector {
     tracing: Tracing,
     header: Header,
     /// The kernel keeps the programs' run times as long as this is open; see bpf_enable_stats(2).
-    _run_times: Option<OwnedFd>,
+    run_times: Option<OwnedFd>,
 }
 
 impl Collector {
@@ -67,7 +69,7 @@ impl Collector {
             presence,
             followed,
             tracing: tracing.clone(),
-            _run_times: run_times.ok(),
+            run_times: run_times.ok(),
         })
     }
 
@@ -107,6 +109,7 @@ impl Collector {
             start_ns,
             reader: Reader::new(start_ns, stacks),
             history: History::new(start_ns, &self.generation.tracer.outcomes),
+            meter: Meter::new(&self.generation.tracer, self.run_times.is_some()),
             ticks: timer(self.tracing.interval),
             drains: timer(DRAIN),
             due: false,
@@ -123,6 +126,7 @@ pub struct Window {
     collector: Collector,
     reader: Reader,
     history: History,
+    meter: Meter,
     ticks: Interval,
     drains: Interval,
     /// A tick's time has come, and it has not been read.
@@ -254,6 +258,7 @@ impl Window {
         followed.read_statistics(now);
         let mut tick = self.reader.tick(tracer, &kernel.symbols, now, last)?;
         tick.devices = followed.news(&tick);
+        tick.cost = self.meter.since(tracer);
         Ok(tick)
     }
 

@@ -10,7 +10,7 @@ use crate::device::{Dev, Device};
 use crate::histogram::Histogram;
 use crate::series::Series;
 use crate::session::{Footer, Header, Outcome};
-use crate::tick::{ProcessRow, SampledEvent, Tick};
+use crate::tick::{Cost, InFlight, ProcessRow, SampledEvent, Tick};
 use cil_trace_common::cause::Cause;
 use cil_trace_common::event::EventKind;
 use cil_trace_common::loss::LossCause;
@@ -40,6 +40,8 @@ pub struct Model {
     events_kept: u64,
     events: VecDeque<SampledEvent>,
     ticks: Vec<TickSums>,
+    in_flight: Option<Vec<InFlight>>,
+    cost: Option<Cost>,
     rows_skipped: u64,
 }
 
@@ -82,6 +84,8 @@ impl Model {
             events_kept: 0,
             events: VecDeque::new(),
             ticks: Vec::new(),
+            in_flight: None,
+            cost: Some(Cost::default()),
             rows_skipped: 0,
         }
     }
@@ -135,6 +139,11 @@ impl Model {
         }
         self.processes
             .extend(tick.processes.iter().map(|row| (row.pid, row.clone())));
+        self.in_flight.clone_from(&tick.in_flight);
+        self.cost = self.cost.zip(tick.cost).map(|(sum, cost)| Cost {
+            bpf_run_ns: sum.bpf_run_ns.saturating_add(cost.bpf_run_ns),
+            own_ns: sum.own_ns.saturating_add(cost.own_ns),
+        });
         self.events_kept += tick.events.len() as u64;
         self.events.extend(tick.events.iter().cloned());
         self.events
@@ -305,6 +314,23 @@ impl Model {
     #[must_use]
     pub fn ticks(&self) -> &[TickSums] {
         &self.ticks
+    }
+
+    /// Flushes under way on a device at the end of the last tick, and for how many nanoseconds the
+    /// oldest has been; `None` if nobody looked.
+    #[must_use]
+    pub fn in_flight(&self, dev: Dev) -> Option<(u64, Option<u64>)> {
+        let mut rows = self.in_flight.as_ref()?.iter();
+        let row = rows.find(|row| row.dev == dev);
+        Some(row.map_or((0, None), |row| {
+            (row.flushes, Some(self.end_ns.saturating_sub(row.oldest_ns)))
+        }))
+    }
+
+    /// What tracing cost so far; `None` if that is not known of every tick.
+    #[must_use]
+    pub fn cost(&self) -> Option<Cost> {
+        self.cost
     }
 
     /// Rows of the recording that this build did not understand.

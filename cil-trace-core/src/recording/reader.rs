@@ -8,7 +8,7 @@ use super::session::{self, Problem};
 use super::stacks;
 use crate::model::Model;
 use crate::session::{Footer, Header};
-use crate::tick::{StackRow, Tick};
+use crate::tick::{Cost, StackRow, Tick};
 use rusqlite::Connection;
 use std::path::{Path, PathBuf};
 
@@ -142,13 +142,25 @@ impl Recording {
         skipped: &mut u64,
     ) -> rusqlite::Result<()> {
         let with_stacks = parts == Parts::All;
-        let mut select = self
-            .connection
-            .prepare("SELECT tick, start_ns, end_ns FROM ticks ORDER BY tick")?;
+        let columns = self.columns.list(
+            "ticks",
+            &[
+                "tick",
+                "start_ns",
+                "end_ns",
+                "in_flight",
+                "bpf_run_ns",
+                "own_ns",
+            ],
+        );
+        let select = format!("SELECT {columns} FROM ticks ORDER BY tick");
+        let mut select = self.connection.prepare(&select)?;
         let mut ticks = select.query([])?;
         while let Some(row) = ticks.next()? {
             let [index, start_ns, end_ns] =
                 [row.get(0)?, row.get(1)?, row.get(2)?].map(|bits: i64| bits as u64);
+            let [in_flight, bpf_run_ns, own_ns] = [row.get(3)?, row.get(4)?, row.get(5)?]
+                .map(|bits: Option<i64>| bits.map(|b| b as u64));
             take(&Tick {
                 index,
                 start_ns,
@@ -171,6 +183,13 @@ impl Recording {
                 },
                 devices: self.rows(index, skipped)?,
                 probes: self.rows(index, skipped)?,
+                in_flight: match in_flight {
+                    Some(_) => Some(self.rows(index, skipped)?),
+                    None => None,
+                },
+                cost: bpf_run_ns
+                    .zip(own_ns)
+                    .map(|(bpf_run_ns, own_ns)| Cost { bpf_run_ns, own_ns }),
             });
         }
         Ok(())

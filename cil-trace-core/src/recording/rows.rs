@@ -5,7 +5,7 @@ use crate::device::{Dev, Device};
 use crate::histogram::Histogram;
 use crate::series::Series;
 use crate::session::{Outcome, ProbeOutcome};
-use crate::tick::{Loss, ProcessRow, SampledEvent, Stack, StackRow, StackSums, Who};
+use crate::tick::{InFlight, Loss, ProcessRow, SampledEvent, Stack, StackRow, StackSums, Who};
 use cil_trace_common::cause::{Cause, FsyncKind};
 use cil_trace_common::event::EventKind;
 use cil_trace_common::hist::{BUCKETS, bucket_edges, bucket_of};
@@ -70,20 +70,34 @@ impl Columns {
     }
 
     pub(super) fn has_table(&self, table: &str) -> bool {
-        self.0.contains(&(table.to_owned(), "tick".to_owned()))
+        self.has(table, "tick")
     }
 
-    /// What reads a table, with NULL for columns that it does not have; `None` if it has none.
-    fn select<R: Row>(&self) -> Option<String> {
-        let has = |column: &str| self.0.contains(&(R::TABLE.to_owned(), column.to_owned()));
-        let columns: Vec<_> = R::COLUMNS
+    fn has(&self, table: &str, column: &str) -> bool {
+        self.0.contains(&(table.to_owned(), column.to_owned()))
+    }
+
+    /// Columns of a table for a SELECT, with NULL for those that it does not have.
+    pub(super) fn list(&self, table: &str, columns: &[&str]) -> String {
+        let columns: Vec<_> = columns
             .iter()
-            .map(|&column| if has(column) { column } else { "NULL" })
+            .map(|&column| {
+                if self.has(table, column) {
+                    column
+                } else {
+                    "NULL"
+                }
+            })
             .collect();
-        has("tick").then(|| {
+        columns.join(", ")
+    }
+
+    /// What reads a table of ticks; `None` if the recording has none.
+    fn select<R: Row>(&self) -> Option<String> {
+        self.has_table(R::TABLE).then(|| {
             format!(
                 "SELECT {} FROM {} WHERE tick IS ?1 ORDER BY rowid",
-                columns.join(", "),
+                self.list(R::TABLE, R::COLUMNS),
                 R::TABLE,
             )
         })
@@ -542,6 +556,29 @@ impl Row for ProbeOutcome {
             outcome: cells.variant(Outcome::from_name)?,
             how: cells.get()?,
             reason: cells.get()?,
+        })
+    }
+}
+
+impl Row for InFlight {
+    const TABLE: &'static str = "in_flight";
+    const COLUMNS: &'static [&'static str] = &["device", "flushes", "oldest_ns", "cause"];
+
+    fn encode(&self, names: &Names) -> Vec<Value> {
+        vec![
+            dev(self.dev, names),
+            number(self.flushes),
+            number(self.oldest_ns),
+            label(Label::Cause, self.cause),
+        ]
+    }
+
+    fn decode(cells: &mut Cells<'_>) -> Option<Self> {
+        Some(Self {
+            dev: cells.dev()?,
+            flushes: cells.u64()?,
+            oldest_ns: cells.u64()?,
+            cause: cells.label(Label::Cause)?,
         })
     }
 }

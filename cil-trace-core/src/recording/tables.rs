@@ -13,7 +13,9 @@ pub(super) const CREATE: &str = "
 CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
 CREATE TABLE probes (probe TEXT PRIMARY KEY, outcome TEXT NOT NULL, how TEXT NOT NULL, reason TEXT NOT NULL);
 
-CREATE TABLE ticks (tick INTEGER PRIMARY KEY, start_ns INTEGER NOT NULL, end_ns INTEGER NOT NULL);
+CREATE TABLE ticks (
+    tick INTEGER PRIMARY KEY, start_ns INTEGER NOT NULL, end_ns INTEGER NOT NULL,
+    in_flight INTEGER, bpf_run_ns INTEGER, own_ns INTEGER);
 CREATE TABLE probe_changes (
     tick INTEGER NOT NULL, probe TEXT NOT NULL, outcome TEXT NOT NULL, how TEXT NOT NULL,
     reason TEXT NOT NULL);
@@ -45,6 +47,9 @@ CREATE TABLE stack_sums (
     tick INTEGER NOT NULL, kind TEXT NOT NULL, device TEXT, label TEXT, pid INTEGER, comm TEXT,
     workload INTEGER, kernel_stack INTEGER, user_stack INTEGER, count INTEGER NOT NULL,
     time_ns INTEGER NOT NULL, bytes INTEGER NOT NULL);
+CREATE TABLE in_flight (
+    tick INTEGER NOT NULL, device TEXT, flushes INTEGER NOT NULL, oldest_ns INTEGER NOT NULL,
+    cause TEXT);
 
 CREATE TABLE workload_metrics (metric TEXT PRIMARY KEY, value REAL);
 CREATE TABLE programs (program TEXT PRIMARY KEY, run_ns INTEGER NOT NULL, runs INTEGER NOT NULL);
@@ -63,6 +68,7 @@ CREATE INDEX losses_by_tick ON losses (tick);
 CREATE INDEX stacks_by_tick ON stacks (tick);
 CREATE INDEX stacks_by_stack ON stacks (stack);
 CREATE INDEX stack_sums_by_tick ON stack_sums (tick);
+CREATE INDEX in_flight_by_tick ON in_flight (tick);
 
 CREATE VIEW v_session AS
     SELECT meta.key || substr(tree.fullkey, 2) AS field, tree.atom AS value

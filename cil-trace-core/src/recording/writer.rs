@@ -150,9 +150,28 @@ fn write_header(connection: &Connection, header: &Header, names: &Names) -> rusq
 fn write_tick(connection: &mut Connection, tick: &Tick, names: &Names) -> rusqlite::Result<()> {
     let transaction = connection.transaction()?;
     let index = Some(tick.index);
+    let under_way = tick.in_flight.as_deref();
+    let in_flight = under_way.map(|rows| {
+        rows.iter()
+            .map(|row| row.flushes)
+            .fold(0, u64::wrapping_add)
+    });
     transaction
-        .prepare_cached("INSERT INTO ticks (tick, start_ns, end_ns) VALUES (?, ?, ?)")?
-        .execute([tick.index, tick.start_ns, tick.end_ns].map(|value| value as i64))?;
+        .prepare_cached(
+            "INSERT INTO ticks (tick, start_ns, end_ns, in_flight, bpf_run_ns, own_ns)
+             VALUES (?, ?, ?, ?, ?, ?)",
+        )?
+        .execute(
+            [
+                Some(tick.index),
+                Some(tick.start_ns),
+                Some(tick.end_ns),
+                in_flight,
+                tick.cost.map(|cost| cost.bpf_run_ns),
+                tick.cost.map(|cost| cost.own_ns),
+            ]
+            .map(|value| value.map(|value| value as i64)),
+        )?;
     rows::write(&transaction, index, &tick.devices, names)?;
     rows::write(&transaction, index, &tick.probes, names)?;
     rows::write(&transaction, index, &tick.counters, names)?;
@@ -163,5 +182,6 @@ fn write_tick(connection: &mut Connection, tick: &Tick, names: &Names) -> rusqli
     rows::write(&transaction, index, &tick.losses, names)?;
     rows::write(&transaction, index, &tick.stacks, names)?;
     rows::write(&transaction, index, &tick.stack_rows, names)?;
+    rows::write(&transaction, index, under_way.unwrap_or_default(), names)?;
     transaction.commit()
 }

@@ -150,6 +150,10 @@ pub struct DeviceRow {
     pub flushes_merged: Option<i64>,
     /// Device-level flush requests with no write completed since the one before.
     pub flushes_empty: Option<u64>,
+    /// Bios with PREFLUSH or FUA that it had not completed when the window ended.
+    pub flushes_in_flight: Option<u64>,
+    /// How long the oldest of them had been under way; `null` also if there was none.
+    pub oldest_in_flight_ns: Option<u64>,
     /// Flushes requested of the devices beneath on its behalf, for each requested of it.
     pub fan_out: Option<f64>,
     /// Queueing of a bio with PREFLUSH or FUA to its completion.

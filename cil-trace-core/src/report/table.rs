@@ -73,6 +73,8 @@ pub struct Column {
     pub align: Align,
     /// Neighbours with the same word, such as the quantiles of a histogram, stay together.
     pub group: String,
+    /// A whole number above this calls for attention.
+    pub alarm: Option<u64>,
 }
 
 impl Column {
@@ -80,6 +82,16 @@ impl Column {
     #[must_use]
     pub fn heading(&self) -> String {
         self.name.replace('_', " ")
+    }
+
+    /// Whether a cell of it calls for attention.
+    #[must_use]
+    pub fn alarms(&self, cell: &Cell) -> bool {
+        match (self.alarm, cell) {
+            (Some(most), Cell::Ns(value) | Cell::Bytes(value)) => *value > most,
+            (Some(most), Cell::Count(count)) => *count > i128::from(most),
+            _ => false,
+        }
     }
 
     /// The name for machines, with its unit unless that is a word of the name.
@@ -333,10 +345,20 @@ impl<'a, T> Builder<'a, T> {
             unit,
             align,
             group: name.to_owned(),
+            alarm: None,
         });
         let source = self.source.iter().zip(&self.applies);
         for (cells, (row, applies)) in self.table.rows.iter_mut().zip(source) {
             cells.push(if *applies { get(row) } else { Cell::Blank });
+        }
+        self
+    }
+
+    /// Values of the last column that are above `most` call for attention.
+    #[must_use]
+    pub fn alarm(mut self, most: u64) -> Self {
+        if let Some(column) = self.table.columns.last_mut() {
+            column.alarm = Some(most);
         }
         self
     }

@@ -15,7 +15,9 @@ use cil_trace_core::recording::{Recording, Writer};
 use cil_trace_core::report::schema::Report;
 use cil_trace_core::series::Series;
 use cil_trace_core::session::{Footer, Header, Outcome, ProbeOutcome};
-use cil_trace_core::tick::{Loss, ProcessRow, SampledEvent, Stack, StackRow, StackSums, Tick, Who};
+use cil_trace_core::tick::{
+    Cost, InFlight, Loss, ProcessRow, SampledEvent, Stack, StackRow, StackSums, Tick, Who,
+};
 use proptest::collection::{btree_map, vec};
 use proptest::option;
 use proptest::prelude::*;
@@ -198,6 +200,21 @@ fn outcome() -> impl Strategy<Value = ProbeOutcome> {
     )
 }
 
+fn in_flight() -> impl Strategy<Value = InFlight> {
+    (dev(), any::<[u64; 2]>(), select(Cause::ALL)).prop_map(|(dev, [flushes, oldest_ns], cause)| {
+        InFlight {
+            dev,
+            flushes,
+            oldest_ns,
+            cause: cause as u16,
+        }
+    })
+}
+
+fn cost() -> impl Strategy<Value = Cost> {
+    any::<[u64; 2]>().prop_map(|[bpf_run_ns, own_ns]| Cost { bpf_run_ns, own_ns })
+}
+
 fn tick() -> impl Strategy<Value = Tick> {
     let sums = (
         vec((series(), any::<u64>()), 0..8),
@@ -212,6 +229,8 @@ fn tick() -> impl Strategy<Value = Tick> {
         vec(stack_row(), 0..3),
         vec(device(), 0..4),
         vec(outcome(), 0..3),
+        option::of(vec(in_flight(), 0..3)),
+        option::of(cost()),
     );
     (any::<[u64; 2]>(), sums, rest).prop_map(|([start_ns, end_ns], sums, rest)| Tick {
         index: 0,
@@ -227,6 +246,8 @@ fn tick() -> impl Strategy<Value = Tick> {
         stack_rows: rest.3,
         devices: rest.4,
         probes: rest.5,
+        in_flight: rest.6,
+        cost: rest.7,
     })
 }
 

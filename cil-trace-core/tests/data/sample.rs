@@ -16,7 +16,9 @@ use cil_trace_core::session::{
     Footer, Header, KernelConfig, Machine, Outcome, Overhead, ProbeOutcome, ProgramCost, Scope,
     SeriesPosition, Workload, XfsStats,
 };
-use cil_trace_core::tick::{Loss, ProcessRow, SampledEvent, Stack, StackRow, StackSums, Tick};
+use cil_trace_core::tick::{
+    Cost, InFlight, Loss, ProcessRow, SampledEvent, Stack, StackRow, StackSums, Tick,
+};
 use std::path::PathBuf;
 use tempfile::TempDir;
 
@@ -312,6 +314,11 @@ fn first() -> Tick {
         }],
         devices: vec![],
         probes: vec![],
+        in_flight: Some(vec![]),
+        cost: Some(Cost {
+            bpf_run_ns: 2_000_000,
+            own_ns: 4_000_000,
+        }),
     }
 }
 
@@ -378,6 +385,16 @@ fn second() -> Tick {
             how: "raw_tracepoint xfs_ail_push".into(),
             reason: "not measured in the first 1.0 s: XFS is not loaded".into(),
         }],
+        in_flight: Some(vec![InFlight {
+            dev: VDB,
+            flushes: 2,
+            oldest_ns: 2_400_000_000,
+            cause: Unmount as u16,
+        }]),
+        cost: Some(Cost {
+            bpf_run_ns: 1_000_000,
+            own_ns: 3_000_000,
+        }),
     }
 }
 

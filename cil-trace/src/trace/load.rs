@@ -159,6 +159,12 @@ impl Tracer {
         Ok(())
     }
 
+    /// Whether a probe's numbers exist.
+    #[must_use]
+    pub fn measures(&self, probe: Probe) -> bool {
+        self.state.measures(probe)
+    }
+
     fn usage(&self) -> BTreeMap<&'static str, Usage> {
         let mut all = self.spent.clone();
         for attached in &self.attached {

@@ -3,6 +3,7 @@
 use anyhow::{Context as _, Result, bail};
 use aya::Ebpf;
 use aya::maps::{Array, HashMap, Map, MapData, PerCpuArray, PerCpuHashMap, RingBuf};
+use cil_trace_common::flight::Bio;
 use cil_trace_common::function::Range;
 use cil_trace_common::hist::Hist;
 use cil_trace_common::key::Key;
@@ -49,6 +50,8 @@ pub struct Maps {
     /// Such sums for which there is room.
     pub thread_stacks_room: usize,
     thread_stacks_fd: OwnedFd,
+    /// Flushes under way, by the address of their bio.
+    pub bios: HashMap<MapData, u64, Bio>,
     /// Single objects.
     pub events: RingBuf<MapData>,
 }
@@ -87,6 +90,7 @@ impl Maps {
             thread_stacks: map!("THREAD_STACKS"),
             thread_stacks_room: rooms.thread_stacks as usize,
             thread_stacks_fd: fd.context("cannot duplicate a map's descriptor")?,
+            bios: map!("BIOS"),
             events: map!("EVENTS"),
         })
     }

@@ -6,17 +6,22 @@ use super::stacks::StackReader;
 use crate::system::kallsyms::Kallsyms;
 use anyhow::{Context as _, Result};
 use aya::maps::PerCpuValues;
+use cil_trace_common::cause::Cause;
 use cil_trace_common::hist::Hist;
 use cil_trace_common::key::Key;
 use cil_trace_common::loss::{LossCause, slot};
 use cil_trace_common::probe::Probe;
 use cil_trace_common::process::Process;
 use cil_trace_core::decode;
+use cil_trace_core::device::Dev;
 use cil_trace_core::histogram::Histogram;
 use cil_trace_core::sample::Sampler;
 use cil_trace_core::series::Series;
-use cil_trace_core::tick::{Loss, ProcessRow, Tick};
-use std::collections::HashMap;
+use cil_trace_core::tick::{InFlight, Loss, ProcessRow, Tick};
+use std::collections::{BTreeMap, HashMap};
+
+/// Entries looked at in one walk through the flushes under way; the map holds half as many.
+const LONGEST_WALK: usize = 16_384;
 
 /// Reads ticks, one after another.
 pub struct Reader {
@@ -97,6 +102,7 @@ impl Reader {
         last: bool,
     ) -> Result<Tick> {
         let by_kernel = self.losses_by_kernel(tracer);
+        let ends_seen = tracer.measures(Probe::FlushEnd);
         let maps = &mut tracer.maps;
         self.drain(maps);
         let (events, events_seen) = self.sampler.take();
@@ -115,6 +121,12 @@ impl Reader {
             stacks,
             devices: Vec::new(),
             probes: Vec::new(),
+            in_flight: if ends_seen {
+                Some(in_flight(maps)?)
+            } else {
+                None
+            },
+            cost: None,
         };
         self.next += 1;
         self.start_ns = end_ns;
@@ -242,6 +254,33 @@ impl Reader {
         }
         changed
     }
+}
+
+/// The flushes under way by device. They come and go meanwhile, so that this is no instant: one that
+/// is neither old nor new may be missed, never one that is stuck.
+fn in_flight(maps: &Maps) -> Result<Vec<InFlight>> {
+    let mut found = HashMap::new();
+    // Where a key has gone the walk begins again, so it is bounded, and the same may come twice.
+    for entry in maps.bios.iter().take(LONGEST_WALK) {
+        let (address, bio) = entry.context("cannot read the flushes under way")?;
+        found.insert(address, bio);
+    }
+    let mut by_device: BTreeMap<Dev, InFlight> = BTreeMap::new();
+    for bio in found.values() {
+        let dev = Dev(bio.dev);
+        let row = by_device.entry(dev).or_insert(InFlight {
+            dev,
+            flushes: 0,
+            oldest_ns: u64::MAX,
+            cause: 0,
+        });
+        row.flushes += 1;
+        if bio.at < row.oldest_ns {
+            row.oldest_ns = bio.at;
+            row.cause = u16::try_from(bio.cause).unwrap_or(Cause::Other as u16);
+        }
+    }
+    Ok(by_device.into_values().collect())
 }
 
 fn sum(values: &PerCpuValues<u64>) -> u64 {

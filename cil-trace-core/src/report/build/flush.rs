@@ -53,6 +53,9 @@ fn device(model: &Model, dev: Dev) -> DeviceRow {
     let issued = of
         .count(Probe::FlushIssues, Metric::FlushIssued)
         .filter(|_| requests);
+    let in_flight = model
+        .in_flight(dev)
+        .filter(|_| model.measured(Probe::FlushEnd));
     let of_disk = |metric| of.hist(Probe::FlushIssues, metric).filter(|_| requests);
     DeviceRow {
         device: model.name(dev),
@@ -79,6 +82,8 @@ fn device(model: &Model, dev: Dev) -> DeviceRow {
         flushes_empty: of
             .count(Probe::FlushIssues, Metric::FlushIssuedEmpty)
             .filter(|_| requests),
+        flushes_in_flight: in_flight.map(|(flushes, _)| flushes),
+        oldest_in_flight_ns: in_flight.and_then(|(_, age)| age),
         fan_out: fan_out(model, known),
         flush_latency: of.hist(Probe::FlushEnd, Metric::FlushLatency),
         queue_time: of_disk(Metric::QueueTime),

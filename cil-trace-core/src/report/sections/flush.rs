@@ -29,8 +29,11 @@ pub(super) fn flushes(report: &Report) -> Table {
         .build()
 }
 
+/// A flush that has been under way for longer is worth a look: devices take milliseconds.
+const STUCK_NS: u64 = 1_000_000_000;
+
 pub(super) fn devices(report: &Report) -> Table {
-    Builder::new("devices", "Devices", &report.devices)
+    let mut table = Builder::new("devices", "Devices", &report.devices)
         .key("device", |row| &row.device)
         .column("dev", Unit::Text, |row| {
             Cell::Text(format!("{}:{}", row.major, row.minor))
@@ -73,6 +76,13 @@ pub(super) fn devices(report: &Report) -> Table {
         .column("fan_out", Unit::Ratio, |row| {
             row.fan_out.map_or(Cell::Missing, Cell::Ratio)
         })
+        // Recordings of before there was such a number are silent on it.
+        .only(|row| row.flushes_in_flight.is_some())
+        .count("in_flight", |row| row.flushes_in_flight)
+        .column("oldest_in_flight", Unit::Ns, |row| {
+            row.oldest_in_flight_ns.map_or(Cell::Blank, Cell::Ns)
+        })
+        .alarm(STUCK_NS)
         .only(|_| true)
         .hist("flush_latency", Unit::Ns, &[P50, P99, MAX], |row| {
             row.flush_latency.as_ref()
@@ -85,7 +95,16 @@ pub(super) fn devices(report: &Report) -> Table {
             row.device_time.as_ref()
         })
         .note("needed - issued = merged; queue and device time are those of all requests")
-        .build()
+        .build();
+    if report
+        .devices
+        .iter()
+        .any(|row| row.flushes_in_flight.is_some())
+    {
+        let note = "in flight: flushes that the device had not completed at the end";
+        table.notes.push(note.to_owned());
+    }
+    table
 }
 
 pub(super) fn fsyncs(report: &Report) -> Table {
