@@ -21,10 +21,12 @@ pub struct Histogram {
 impl Histogram {
     /// What was added between two readings of the same per-CPU histogram.
     ///
-    /// `min` and `max` are those since the beginning, because a difference has none of its own.
+    /// A difference has no `min` and `max` of its own: they are those since the beginning, as far as
+    /// they lie in the buckets that have a value, which are at most 12.5 % wide. Merged over all
+    /// differences they are exact.
     #[must_use]
     pub fn between(before: &Hist, now: &Hist) -> Self {
-        let buckets = (0u16..)
+        let buckets: BTreeMap<u16, u64> = (0u16..)
             .zip(now.buckets.iter().zip(&before.buckets))
             .map(|(index, (now, before))| (index, u64::from(now.wrapping_sub(*before))))
             .filter(|(_, count)| *count > 0)
@@ -33,11 +35,20 @@ impl Histogram {
         if count == 0 {
             return Self::default();
         }
+        let edges = |entry: Option<(&u16, &u64)>| {
+            entry.map_or((0, u64::MAX), |(&index, _)| {
+                bucket_edges(usize::from(index))
+            })
+        };
+        let (lowest, _) = edges(buckets.first_key_value());
+        let (_, end) = edges(buckets.last_key_value());
+        let min = lowest.max(!now.not_min);
         Self {
             count,
             sum: now.sum.wrapping_sub(before.sum),
-            min: !now.not_min,
-            max: now.max,
+            min,
+            // Whoever reads in the middle of an update may find a bucket ahead of the maximum.
+            max: now.max.min(end.saturating_sub(1)).max(min),
             buckets,
         }
     }
@@ -156,6 +167,24 @@ mod tests {
                 prop_assert!((got - exact).abs() <= exact * 0.125 + 1.0, "q {} got {} exact {}", q, got, exact);
             }
         }
+    }
+
+    #[test]
+    fn extremes_are_those_of_the_difference_as_far_as_buckets_tell() {
+        let mut before = Hist::EMPTY;
+        for value in [3, 1_000_000] {
+            before.record(value);
+        }
+        let mut now = before;
+        for value in [100, 900] {
+            now.record(value);
+        }
+        let difference = Histogram::between(&before, &now);
+        assert!((96..=100).contains(&difference.min), "{difference:?}");
+        assert!((900..1024).contains(&difference.max), "{difference:?}");
+        let mut all = Histogram::between(&Hist::EMPTY, &before);
+        all.merge(&difference);
+        assert_eq!((all.min, all.max), (3, 1_000_000));
     }
 
     #[test]

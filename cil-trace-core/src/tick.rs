@@ -20,7 +20,7 @@ pub struct Tick {
     pub end_ns: u64,
     /// Increments since the tick before.
     pub counters: Vec<(Series, u64)>,
-    /// Increments since the tick before. `min` and `max` are since the window's start.
+    /// Increments since the tick before, with extremes as [`Histogram::between`] gives them.
     pub histograms: Vec<(Series, Histogram)>,
     /// The sample of single objects.
     pub events: Vec<SampledEvent>,
@@ -89,6 +89,31 @@ pub struct ProcessRow {
     pub flushes_requested: u64,
     /// Nanoseconds waited for the log.
     pub log_wait_ns: u64,
+}
+
+impl ProcessRow {
+    /// What it did since it had done what `before` says. A smaller sum is one that began anew.
+    #[must_use]
+    pub fn since(&self, before: &Self) -> Self {
+        let less = |now: u64, before: u64| now.checked_sub(before).unwrap_or(now);
+        Self {
+            forces: less(self.forces, before.forces),
+            flushes_requested: less(self.flushes_requested, before.flushes_requested),
+            log_wait_ns: less(self.log_wait_ns, before.log_wait_ns),
+            ..self.clone()
+        }
+    }
+
+    /// Adds what it did later.
+    pub fn add(&mut self, more: &Self) {
+        self.forces = self.forces.saturating_add(more.forces);
+        self.flushes_requested = self
+            .flushes_requested
+            .saturating_add(more.flushes_requested);
+        self.log_wait_ns = self.log_wait_ns.saturating_add(more.log_wait_ns);
+        self.comm.clone_from(&more.comm);
+        self.workload = more.workload;
+    }
 }
 
 /// Something that happened and is missing from a number.

@@ -17,6 +17,7 @@ use cil_trace_common::loss::LossCause;
 use cil_trace_common::metric::Metric;
 use cil_trace_common::probe::Probe;
 use stacks::StackTable;
+use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, VecDeque};
 
 /// Sampled events that a model keeps, the latest; exports that want all stream the recording.
@@ -39,7 +40,8 @@ pub struct Model {
     events_seen: BTreeMap<EventKind, u64>,
     events_kept: u64,
     events: VecDeque<SampledEvent>,
-    ticks: Vec<TickSums>,
+    /// `None` in a model that is to grow for weeks.
+    ticks: Option<Vec<TickSums>>,
     in_flight: Option<Vec<InFlight>>,
     cost: Option<Cost>,
     rows_skipped: u64,
@@ -83,20 +85,57 @@ impl Model {
             events_seen: BTreeMap::new(),
             events_kept: 0,
             events: VecDeque::new(),
-            ticks: Vec::new(),
+            ticks: Some(Vec::new()),
             in_flight: None,
             cost: Some(Cost::default()),
             rows_skipped: 0,
         }
     }
 
+    /// Without [`Model::ticks`], so that it stays small however many there are.
+    #[must_use]
+    pub fn without_ticks(self) -> Self {
+        Self {
+            ticks: None,
+            ..self
+        }
+    }
+
+    /// An empty model of a part of the same session, from `start_ns` on: it knows the same devices
+    /// and stacks. It takes [`Model::apply_part`], not [`Model::apply`].
+    #[must_use]
+    pub fn part(&self, start_ns: u64) -> Self {
+        let header = Header {
+            window_start_ns: start_ns,
+            ..self.header.clone()
+        };
+        Self {
+            devices: self.devices.clone(),
+            stacks: self.stacks.beside(),
+            ..Self::new(header)
+        }
+    }
+
+    /// Adds a tick to the model of a part; `processes` are what they did in that tick.
+    pub fn apply_part(&mut self, tick: &Tick, processes: &[ProcessRow]) {
+        self.apply_all_but_processes(tick);
+        for row in processes {
+            match self.processes.entry(row.pid) {
+                Entry::Vacant(entry) => drop(entry.insert(row.clone())),
+                Entry::Occupied(mut entry) => entry.get_mut().add(row),
+            }
+        }
+    }
+
     /// Adds a tick; they come in order.
     pub fn apply(&mut self, tick: &Tick) {
+        self.apply_all_but_processes(tick);
+        self.processes
+            .extend(tick.processes.iter().map(|row| (row.pid, row.clone())));
+    }
+
+    fn apply_all_but_processes(&mut self, tick: &Tick) {
         self.end_ns = tick.end_ns;
-        let mut sums = TickSums {
-            end_ns: tick.end_ns,
-            ..TickSums::default()
-        };
         self.devices.extend(
             tick.devices
                 .iter()
@@ -115,13 +154,11 @@ impl Model {
         }
         for &(series, count) in &tick.counters {
             add(&mut self.counters, series, count);
-            if self.is_uppermost(&series)
-                && let Some(sum) = sums.of(series.metric)
-            {
-                *sum = sum.saturating_add(count);
-            }
         }
-        self.ticks.push(sums);
+        if self.ticks.is_some() {
+            let sums = self.sums(tick, None);
+            self.ticks.get_or_insert_default().push(sums);
+        }
         for (series, histogram) in &tick.histograms {
             self.histograms.entry(*series).or_default().merge(histogram);
         }
@@ -137,8 +174,6 @@ impl Model {
         for row in &tick.stack_rows {
             self.stacks.add(row);
         }
-        self.processes
-            .extend(tick.processes.iter().map(|row| (row.pid, row.clone())));
         self.in_flight.clone_from(&tick.in_flight);
         self.cost = self.cost.zip(tick.cost).map(|(sum, cost)| Cost {
             bpf_run_ns: sum.bpf_run_ns.saturating_add(cost.bpf_run_ns),
@@ -165,6 +200,34 @@ impl Model {
             Metric::FlushIssued => self.devices.values().any(carries_xfs),
             _ => true,
         }
+    }
+
+    /// The sums of a tick: of one filesystem's device, or of all that [`Model::is_uppermost`].
+    #[must_use]
+    pub fn sums(&self, tick: &Tick, of: Option<Dev>) -> TickSums {
+        let mut sums = TickSums {
+            end_ns: tick.end_ns,
+            ..TickSums::default()
+        };
+        let disk = of.map(|dev| self.whole_disk(dev));
+        for (series, count) in &tick.counters {
+            let counts = match (series.metric, of) {
+                // Of a partition only its disk's are known.
+                (Metric::FlushIssued, Some(_)) => disk == Some(series.dev),
+                _ => self.is_uppermost(series) && of.is_none_or(|dev| dev == series.dev),
+            };
+            if counts && let Some(sum) = sums.of(series.metric) {
+                *sum = sum.saturating_add(*count);
+            }
+        }
+        sums
+    }
+
+    /// The whole disk of a partition; of any other device itself.
+    #[must_use]
+    pub fn whole_disk(&self, dev: Dev) -> Dev {
+        let device = self.devices.get(&dev);
+        device.and_then(|device| device.partition_of).unwrap_or(dev)
     }
 
     /// Adds the end of the session.
@@ -270,6 +333,12 @@ impl Model {
         }
     }
 
+    /// What is known of a process.
+    #[must_use]
+    pub fn process(&self, pid: u32) -> Option<&ProcessRow> {
+        self.processes.get(&pid)
+    }
+
     /// The processes by pid.
     pub fn processes(&self) -> impl Iterator<Item = &ProcessRow> {
         self.processes.values()
@@ -313,7 +382,7 @@ impl Model {
     /// The sums of each tick, in order.
     #[must_use]
     pub fn ticks(&self) -> &[TickSums] {
-        &self.ticks
+        self.ticks.as_deref().unwrap_or_default()
     }
 
     /// Flushes under way on a device at the end of the last tick, and for how many nanoseconds the

@@ -36,10 +36,16 @@ type Hasher = foldhash::fast::RandomState;
 /// Sums by stack.
 #[derive(Clone, Debug)]
 pub struct StackTable {
+    known: Arc<Known>,
+    sums: BTreeMap<Id, StackSums>,
+}
+
+/// Names and frames, which the tables of one session share.
+#[derive(Clone, Debug, Default)]
+struct Known {
     names: Vec<Arc<str>>,
     by_name: HashMap<Arc<str>, Name, Hasher>,
     frames: HashMap<u32, Box<[Name]>, Hasher>,
-    sums: BTreeMap<Id, StackSums>,
 }
 
 /// What tells the sums apart.
@@ -101,9 +107,7 @@ impl PartialEq for StackTable {
 impl Default for StackTable {
     fn default() -> Self {
         let mut table = Self {
-            names: Vec::new(),
-            by_name: HashMap::default(),
-            frames: HashMap::default(),
+            known: Arc::default(),
             sums: BTreeMap::new(),
         };
         for name in Name::KNOWN {
@@ -114,15 +118,27 @@ impl Default for StackTable {
 }
 
 impl StackTable {
+    /// A table without sums that knows the same stacks.
+    pub(super) fn beside(&self) -> Self {
+        Self {
+            known: Arc::clone(&self.known),
+            sums: BTreeMap::new(),
+        }
+    }
+
     /// Takes in the frames of a stack.
     pub(super) fn learn(&mut self, stack: &Stack) {
-        self.learn_frames(stack.id, stack.frames.iter().map(String::as_str));
+        // What is known already must not part this table from those that it shares with.
+        let known = self.frames(stack.id);
+        if known.is_none_or(|known| known.iter().ne(&stack.frames)) {
+            self.learn_frames(stack.id, stack.frames.iter().map(String::as_str));
+        }
     }
 
     /// The same for frames that nobody owns.
     pub(crate) fn learn_frames<'a>(&mut self, id: u32, frames: impl Iterator<Item = &'a str>) {
         let frames = frames.map(|frame| self.name(frame)).collect();
-        self.frames.insert(id, frames);
+        Arc::make_mut(&mut self.known).frames.insert(id, frames);
     }
 
     /// Adds what happened in a tick.
@@ -170,13 +186,14 @@ impl StackTable {
     }
 
     fn name(&mut self, text: &str) -> Name {
-        if let Some(&name) = self.by_name.get(text) {
+        if let Some(&name) = self.known.by_name.get(text) {
             return name;
         }
         let text: Arc<str> = text.into();
-        let name = Name(u32::try_from(self.names.len()).unwrap_or(u32::MAX));
-        self.names.push(Arc::clone(&text));
-        self.by_name.insert(text, name);
+        let known = Arc::make_mut(&mut self.known);
+        let name = Name(u32::try_from(known.names.len()).unwrap_or(u32::MAX));
+        known.names.push(Arc::clone(&text));
+        known.by_name.insert(text, name);
         name
     }
 
@@ -197,7 +214,7 @@ impl StackTable {
         match id {
             None => &[],
             Some(LOST) => &[Name::STACK_LOST],
-            Some(id) => match self.frames.get(&id) {
+            Some(id) => match self.known.frames.get(&id) {
                 Some(frames) => frames,
                 None => &[Name::STACK_MISSING],
             },
@@ -207,13 +224,13 @@ impl StackTable {
     /// The frames of a stack, leaf first.
     #[must_use]
     pub fn frames(&self, id: u32) -> Option<Vec<&str>> {
-        let frames = self.frames.get(&id)?;
+        let frames = self.known.frames.get(&id)?;
         Some(frames.iter().map(|&name| self.text(name)).collect())
     }
 
     /// Every name's text, by [`Name::place`].
     pub fn texts(&self) -> impl Iterator<Item = &str> {
-        self.names.iter().map(|text| &**text)
+        self.known.names.iter().map(|text| &**text)
     }
 
     /// The sums without the numbers of names.
@@ -230,13 +247,13 @@ impl StackTable {
     }
 
     fn frames_by_text(&self) -> BTreeMap<u32, Option<Vec<&str>>> {
-        let ids = self.frames.keys();
+        let ids = self.known.frames.keys();
         ids.map(|&id| (id, self.frames(id))).collect()
     }
 
     /// A name's text.
     #[must_use]
     pub fn text(&self, name: Name) -> &str {
-        self.names.get(name.place()).map_or("", |text| text)
+        self.known.names.get(name.place()).map_or("", |text| text)
     }
 }

@@ -95,22 +95,17 @@ fn device(model: &Model, dev: Dev) -> DeviceRow {
 
 /// Whether requests are seen there: not on a partition, nor where bios go straight through.
 fn sees_requests(model: &Model, dev: Dev) -> bool {
-    whole_disk(model, dev) == dev && !bio_based(model, dev)
-}
-
-fn whole_disk(model: &Model, dev: Dev) -> Dev {
-    let device = model.device(dev);
-    device.and_then(|device| device.partition_of).unwrap_or(dev)
+    model.whole_disk(dev) == dev && !bio_based(model, dev)
 }
 
 fn bio_based(model: &Model, dev: Dev) -> bool {
-    let disk = model.device(whole_disk(model, dev));
+    let disk = model.device(model.whole_disk(dev));
     disk.is_some_and(|disk| disk.request_based == Some(false))
 }
 
 /// Flushes that the bios to a disk and its partitions required.
 fn needed(model: &Model, disk: Dev) -> Option<u64> {
-    let own = |series: &Series| whole_disk(model, series.dev) == disk;
+    let own = |series: &Series| model.whole_disk(series.dev) == disk;
     let measured = model.measured(Probe::FlushRequests);
     measured.then(|| model.sum(Metric::FlushNeeded, own))
 }
@@ -127,7 +122,7 @@ fn fan_out(model: &Model, device: &Device) -> Option<f64> {
     if !model.measured(Probe::FlushRequests) {
         return None;
     }
-    let own = |dev| dev != Dev::NONE && (dev == device.dev || whole_disk(model, dev) == device.dev);
+    let own = |dev| dev != Dev::NONE && (dev == device.dev || model.whole_disk(dev) == device.dev);
     // What lies beneath serves the partitions out of scope too.
     let requested = model
         .sum(Metric::FlushRequested, |series| own(series.dev))
