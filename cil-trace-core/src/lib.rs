@@ -12,6 +12,7 @@ pub mod device;
 pub mod export;
 pub mod flame;
 pub mod histogram;
+pub mod history;
 pub mod model;
 pub mod offsets;
 pub mod probes;

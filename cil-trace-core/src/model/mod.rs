@@ -64,6 +64,17 @@ pub struct TickSums {
     pub flushes_issued: u64,
 }
 
+/// What is missing from the numbers, by what that means.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct LossSums {
+    /// Updates and events.
+    pub lost: u64,
+    /// Ends without a beginning.
+    pub unpaired: u64,
+    /// Stacks that the kernel could not give.
+    pub stacks_lost: u64,
+}
+
 impl Model {
     /// A model of a session in which nothing has happened yet.
     #[must_use]
@@ -342,6 +353,26 @@ impl Model {
     /// The processes by pid.
     pub fn processes(&self) -> impl Iterator<Item = &ProcessRow> {
         self.processes.values()
+    }
+
+    /// What was lost, summed up.
+    #[must_use]
+    pub fn loss_sums(&self) -> LossSums {
+        let mut sums = LossSums::default();
+        for (&(_, cause), count) in &self.losses {
+            let sum = match cause {
+                LossCause::RingBufferFull
+                | LossCause::MapFull
+                | LossCause::MapBusy
+                | LossCause::Preempted
+                | LossCause::Missed
+                | LossCause::NotAttached => &mut sums.lost,
+                LossCause::Unpaired => &mut sums.unpaired,
+                LossCause::StackLost => &mut sums.stacks_lost,
+            };
+            *sum = sum.saturating_add(*count);
+        }
+        sums
     }
 
     /// What was lost, by probe and cause.

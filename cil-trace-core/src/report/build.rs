@@ -11,9 +11,8 @@ mod wait;
 
 use super::schema::{Events, Hist, Loss, LossRow, ProcessRow, Report, TickRow, Window, Workload};
 use crate::histogram::Histogram;
-use crate::model::Model;
+use crate::model::{LossSums, Model};
 use crate::session::{self, SCHEMA};
-use cil_trace_common::loss::LossCause;
 use cil_trace_common::probe::Probe;
 use std::cmp::Reverse;
 use view::View;
@@ -134,30 +133,22 @@ fn ticks(model: &Model) -> Vec<TickRow> {
 }
 
 fn loss(model: &Model) -> Loss {
-    let mut loss = Loss {
-        by_probe: Vec::new(),
-        total: 0,
-        unpaired: 0,
-        stacks_lost: 0,
-    };
-    for (probe, cause, count) in model.losses().filter(|(_, _, count)| *count > 0) {
-        let sum = match cause {
-            LossCause::RingBufferFull
-            | LossCause::MapFull
-            | LossCause::MapBusy
-            | LossCause::Preempted
-            | LossCause::Missed
-            | LossCause::NotAttached => &mut loss.total,
-            LossCause::Unpaired => &mut loss.unpaired,
-            LossCause::StackLost => &mut loss.stacks_lost,
-        };
-        *sum = sum.saturating_add(count);
-        let (probe, cause) = (probe.name().to_owned(), cause.name().to_owned());
-        loss.by_probe.push(LossRow {
-            probe,
-            cause,
-            count,
-        });
+    let LossSums {
+        lost,
+        unpaired,
+        stacks_lost,
+    } = model.loss_sums();
+    let rows = model.losses().filter(|(_, _, count)| *count > 0);
+    Loss {
+        by_probe: rows
+            .map(|(probe, cause, count)| LossRow {
+                probe: probe.name().to_owned(),
+                cause: cause.name().to_owned(),
+                count,
+            })
+            .collect(),
+        total: lost,
+        unpaired,
+        stacks_lost,
     }
-    loss
 }

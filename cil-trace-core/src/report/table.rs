@@ -151,6 +151,17 @@ impl Cell {
         }
     }
 
+    /// The number, if it is one.
+    #[must_use]
+    pub fn number(&self) -> Option<f64> {
+        match self {
+            Self::Count(count) => Some(*count as f64),
+            Self::Ns(number) | Self::Bytes(number) => Some(*number as f64),
+            Self::Percent(number) | Self::Ratio(number) | Self::Rate(number) => Some(*number),
+            Self::Text(_) | Self::Missing | Self::Blank => None,
+        }
+    }
+
     /// For machines: the number as it is, nothing for what is missing.
     #[must_use]
     pub fn raw(&self) -> String {

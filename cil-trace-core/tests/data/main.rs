@@ -4,5 +4,6 @@
 mod documentation;
 mod files;
 mod golden;
+mod history;
 mod round_trip;
 mod sample;

@@ -251,7 +251,7 @@ fn tick() -> impl Strategy<Value = Tick> {
     })
 }
 
-fn ticks() -> impl Strategy<Value = Vec<Tick>> {
+pub fn ticks() -> impl Strategy<Value = Vec<Tick>> {
     vec(tick(), 0..4).prop_map(|mut ticks| {
         for (index, tick) in (0..).zip(&mut ticks) {
             tick.index = index;

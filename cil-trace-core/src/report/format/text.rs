@@ -1,4 +1,4 @@
-//! Tables for a terminal: no colour, no vertical borders, at most [`WIDTH`] columns.
+//! Tables for a terminal: no colour, no vertical borders, [`WIDTH`] columns unless told otherwise.
 //!
 //! A table that is wider is broken into blocks, and the columns that identify a row are repeated.
 
@@ -21,17 +21,23 @@ const BAR_WIDTH: u128 = 40;
 /// The section with its title and notes; ends with a newline.
 #[must_use]
 pub fn table(table: &Table) -> String {
+    table_within(table, WIDTH)
+}
+
+/// The same in at most `width` columns.
+#[must_use]
+pub fn table_within(table: &Table, width: u16) -> String {
     let mut text = String::new();
     if let Some(prose) = &table.prose {
         text.push_str(prose);
     } else {
         text.push_str(&table.title);
         text.push('\n');
-        text.push_str(&rows(table));
+        text.push_str(&rows(table, width));
     }
     for note in &table.notes {
         let note = format!("  {}", units::printable(note));
-        for line in wrap(&note, usize::from(WIDTH), 4) {
+        for line in wrap(&note, usize::from(width), 4) {
             text.push_str(&line);
             text.push('\n');
         }
@@ -39,11 +45,12 @@ pub fn table(table: &Table) -> String {
     text
 }
 
-fn rows(table: &Table) -> String {
+fn rows(table: &Table, width: u16) -> String {
     if table.rows.is_empty() {
         return "  nothing was seen\n".to_owned();
     }
-    let blocks: Vec<_> = blocks(table).iter().map(|b| block(table, b)).collect();
+    let blocks = blocks(table, width);
+    let blocks: Vec<_> = blocks.iter().map(|b| block(table, b, width)).collect();
     blocks.join("\n")
 }
 
@@ -74,7 +81,7 @@ fn histogram(chart: &Chart) -> String {
 
 /// Indices of the columns of each block: the keys, and as many others as fit. Columns in which
 /// nothing stands are left out.
-fn blocks(table: &Table) -> Vec<Vec<usize>> {
+fn blocks(table: &Table, most: u16) -> Vec<Vec<usize>> {
     let empty = |c: &usize| {
         table
             .rows
@@ -86,7 +93,7 @@ fn blocks(table: &Table) -> Vec<Vec<usize>> {
         .iter()
         .filter(|c| !empty(c))
         .partition(|c| **c < table.keys);
-    let widths: Vec<_> = draw(table, &all)
+    let widths: Vec<_> = draw(table, &all, most)
         .column_max_content_widths()
         .iter()
         .map(|width| width.saturating_add(GAP))
@@ -100,7 +107,7 @@ fn blocks(table: &Table) -> Vec<Vec<usize>> {
     let mut block = keys.clone();
     let group = |c: &usize| &table.columns[*c].group;
     for columns in others.chunk_by(|a, b| group(a) == group(b)) {
-        let fits = width(&block).saturating_add(width(columns)) <= WIDTH;
+        let fits = width(&block).saturating_add(width(columns)) <= most;
         if !fits && block.len() > keys.len() {
             blocks.push(std::mem::replace(&mut block, keys.clone()));
         }
@@ -110,18 +117,18 @@ fn blocks(table: &Table) -> Vec<Vec<usize>> {
     blocks
 }
 
-fn block(table: &Table, columns: &[usize]) -> String {
-    let mut text = draw(table, columns).trim_fmt();
+fn block(table: &Table, columns: &[usize], width: u16) -> String {
+    let mut text = draw(table, columns, width).trim_fmt();
     text.push('\n');
     text
 }
 
-fn draw(table: &Table, columns: &[usize]) -> comfy_table::Table {
+fn draw(table: &Table, columns: &[usize], width: u16) -> comfy_table::Table {
     let mut drawn = comfy_table::Table::new();
     drawn
         .load_style(TableStyle::new().header_separator(LineStyle::none().fill('-').junction('-')))
         .set_content_arrangement(ContentArrangement::Dynamic)
-        .set_width(WIDTH)
+        .set_width(width)
         .set_header(header(table, columns));
     for row in &table.rows {
         let cells = || columns.iter().filter_map(|c| row.get(*c));
