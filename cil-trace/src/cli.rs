@@ -6,6 +6,7 @@
 mod compare;
 mod pictures;
 mod repeat;
+mod top;
 
 use crate::options::{
     DEFAULT_FILE, Filter, Invocation, ListFormat, RecordOptions, ReportOptions, SAMPLING_HZ,
@@ -22,6 +23,7 @@ use pictures::{ExportArgs, FlamegraphArgs};
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
+use top::TopArgs;
 
 /// Sees what the XFS log does to a workload: who flushed, who forced the log, who waited
 ///
@@ -40,11 +42,13 @@ Examples:
   cil-trace report
   cil-trace report flushes --format markdown
   cil-trace compare old.data new.data
+  cil-trace top
   cil-trace flamegraph --kind flush -o flush.svg";
 
 #[derive(Subcommand)]
 enum Command {
     Record(Box<RecordArgs>),
+    Top(TopArgs),
     Report(ReportArgs),
     Compare(compare::CompareArgs),
     Flamegraph(FlamegraphArgs),
@@ -225,6 +229,7 @@ pub fn parse(args: impl IntoIterator<Item = OsString>) -> Result<Invocation, Err
     let cli = Cli::from_arg_matches(&command().try_get_matches_from(args)?)?;
     Ok(match cli.command {
         Command::Record(args) => Invocation::Record(args.options()?),
+        Command::Top(args) => Invocation::Top(args.options()),
         Command::Report(args) => Invocation::Report(args.options()?),
         Command::Flamegraph(args) => Invocation::Flamegraph(args.options()),
         Command::Export(args) => Invocation::Export(args.options()?),
@@ -276,8 +281,6 @@ impl RecordArgs {
                     .to_owned(),
             ));
         };
-        let mounts = self.mount.into_iter().map(Filter::Mount);
-        let devices = self.device.into_iter().map(Filter::Device);
         let chosen = |set: &Set| {
             let names = [ALL_SETS, set.name()];
             let mut asked = self.probes.iter().map(String::as_str);
@@ -288,7 +291,7 @@ impl RecordArgs {
             repeat,
             target,
             tracing: Tracing {
-                filters: mounts.chain(devices).collect(),
+                filters: filters(self.mount, self.device),
                 wait_for_xfs: self.all,
                 probes: Set::ALL.iter().copied().filter(chosen).collect(),
                 interval: self.interval,
@@ -333,6 +336,16 @@ impl ReportArgs {
 fn format() -> impl TypedValueParser<Value = Format> {
     PossibleValuesParser::new(Format::ALL.iter().map(|format| format.name()))
         .try_map(|name| name.parse::<Format>())
+}
+
+/// The filesystems to keep.
+fn filters(mounts: Vec<PathBuf>, devices: Vec<String>) -> Vec<Filter> {
+    let devices = devices.into_iter().map(Filter::Device);
+    mounts
+        .into_iter()
+        .map(Filter::Mount)
+        .chain(devices)
+        .collect()
 }
 
 /// A time that is not zero.

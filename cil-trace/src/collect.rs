@@ -136,6 +136,11 @@ pub struct Window {
 }
 
 impl Window {
+    /// Ticks in another distance from now on.
+    pub fn set_interval(&mut self, interval: Duration) {
+        self.ticks = timer(interval);
+    }
+
     /// The next tick, when its time has come. Cancel safe: what is not taken now is in a later one.
     ///
     /// # Errors

@@ -7,10 +7,13 @@ pub mod cli;
 pub mod collect;
 mod commands;
 pub mod error;
+pub mod messages;
 pub mod options;
 pub mod record;
+pub mod signals;
 pub mod symbols;
 pub mod system;
+pub mod top;
 pub mod trace;
 pub mod workload;
 
@@ -24,6 +27,7 @@ use std::io::{Write, stderr};
 pub fn run(args: impl IntoIterator<Item = OsString>) -> u8 {
     // Warnings by default; RUST_LOG=debug shows what the verifier says and the programs' own words.
     env_logger::Builder::from_env(env_logger::Env::default().default_filter_or("warn"))
+        .target(env_logger::Target::Pipe(Box::new(messages::Output)))
         .format(|out, record| match record.level() {
             log::Level::Warn | log::Level::Error => writeln!(out, "cil-trace: {}", record.args()),
             level => writeln!(out, "cil-trace {level}: {}", record.args()),

@@ -29,6 +29,8 @@ pub const SAMPLING_HZ: u32 = 997;
 pub enum Invocation {
     /// `record`
     Record(RecordOptions),
+    /// `top`
+    Top(TopOptions),
     /// `report`
     Report(ReportOptions),
     /// `export`
@@ -89,6 +91,19 @@ pub struct RecordOptions {
     pub strict: bool,
     /// No summary.
     pub quiet: bool,
+}
+
+/// What to show live, or of a recording.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct TopOptions {
+    /// What to trace.
+    pub tracing: Tracing,
+    /// The process that counts as the workload.
+    pub pid: Option<u32>,
+    /// The recording to play instead of tracing.
+    pub replay: Option<PathBuf>,
+    /// So many frames of plain text instead of a screen.
+    pub batch: Option<u64>,
 }
 
 /// What is traced, and how often it is read.

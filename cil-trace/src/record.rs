@@ -10,7 +10,8 @@ pub use series::shell;
 
 use crate::collect::Collector;
 use crate::options::{RecordOptions, Repeat, Target};
-use crate::workload::{self, Blocked, Ended, Outputs, Prepared, Subject, Watch, chown_back};
+use crate::signals::Blocked;
+use crate::workload::{self, Ended, Outputs, Prepared, Subject, Watch, chown_back};
 use anyhow::{Context as _, Result};
 use cil_trace_core::model::Model;
 use cil_trace_core::recording::{RecordingError, Writer};

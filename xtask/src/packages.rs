@@ -20,6 +20,7 @@ pub const RUN: &[&str] = &[
     "python3-venv",
     "sqlite3",
     "stress-ng",
+    "tmux",
     "util-linux",
     "xfsprogs",
 ];

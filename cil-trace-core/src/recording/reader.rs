@@ -101,9 +101,36 @@ impl Recording {
     /// If SQLite cannot read; the ticks before were handed over.
     pub fn for_each_tick(&self, mut take: impl FnMut(&Tick)) -> Result<u64, RecordingError> {
         let mut skipped = 0;
-        self.ticks(Parts::All, &mut take, &mut skipped)
+        self.ticks(Wanted::ALL, &mut |tick| take(&tick), &mut skipped)
             .map_err(in_file(&self.path))?;
         Ok(skipped)
+    }
+
+    /// At most `most` ticks from the one with the index `from` on, in order.
+    ///
+    /// # Errors
+    /// If SQLite cannot read.
+    pub fn ticks_from(&self, from: u64, most: usize) -> Result<Vec<Tick>, RecordingError> {
+        let mut ticks = Vec::new();
+        let wanted = Wanted {
+            from,
+            most: Some(most),
+            ..Wanted::ALL
+        };
+        self.ticks(wanted, &mut |tick| ticks.push(tick), &mut 0)
+            .map_err(in_file(&self.path))?;
+        Ok(ticks)
+    }
+
+    /// The index of the last tick; `None` without any.
+    ///
+    /// # Errors
+    /// If SQLite cannot read.
+    pub fn last_tick(&self) -> Result<Option<u64>, RecordingError> {
+        let last = "SELECT max(tick) FROM ticks";
+        let last = self.connection.query_row(last, [], |row| row.get(0));
+        let last: Option<i64> = last.map_err(in_file(&self.path))?;
+        Ok(last.map(|bits| bits as u64))
     }
 
     /// The model of the whole recording.
@@ -113,21 +140,21 @@ impl Recording {
     pub fn model(&self) -> Result<Model, RecordingError> {
         let mut model = Model::new(self.header.clone());
         let mut skipped = 0;
-        self.ticks(
-            Parts::WithoutStacks,
-            &mut |tick| model.apply(tick),
-            &mut skipped,
-        )
-        .and_then(|()| {
-            stacks::read(
-                &self.connection,
-                &self.columns,
-                &self.names,
-                model.stacks_mut(),
-                &mut skipped,
-            )
-        })
-        .map_err(in_file(&self.path))?;
+        let wanted = Wanted {
+            stacks: false,
+            ..Wanted::ALL
+        };
+        self.ticks(wanted, &mut |tick| model.apply(&tick), &mut skipped)
+            .and_then(|()| {
+                stacks::read(
+                    &self.connection,
+                    &self.columns,
+                    &self.names,
+                    model.stacks_mut(),
+                    &mut skipped,
+                )
+            })
+            .map_err(in_file(&self.path))?;
         model.skipped(skipped);
         if let Some(footer) = self.footer.clone() {
             model.finish(footer);
@@ -137,11 +164,11 @@ impl Recording {
 
     fn ticks(
         &self,
-        parts: Parts,
-        take: &mut impl FnMut(&Tick),
+        wanted: Wanted,
+        take: &mut impl FnMut(Tick),
         skipped: &mut u64,
     ) -> rusqlite::Result<()> {
-        let with_stacks = parts == Parts::All;
+        let with_stacks = wanted.stacks;
         let columns = self.columns.list(
             "ticks",
             &[
@@ -153,15 +180,19 @@ impl Recording {
                 "own_ns",
             ],
         );
-        let select = format!("SELECT {columns} FROM ticks ORDER BY tick");
+        let select = format!("SELECT {columns} FROM ticks WHERE tick >= ? ORDER BY tick LIMIT ?");
         let mut select = self.connection.prepare(&select)?;
-        let mut ticks = select.query([])?;
+        // SQLite takes a negative limit for none.
+        let most = wanted
+            .most
+            .map_or(-1, |most| i64::try_from(most).unwrap_or(i64::MAX));
+        let mut ticks = select.query([wanted.from as i64, most])?;
         while let Some(row) = ticks.next()? {
             let [index, start_ns, end_ns] =
                 [row.get(0)?, row.get(1)?, row.get(2)?].map(|bits: i64| bits as u64);
             let [in_flight, bpf_run_ns, own_ns] = [row.get(3)?, row.get(4)?, row.get(5)?]
                 .map(|bits: Option<i64>| bits.map(|b| b as u64));
-            take(&Tick {
+            take(Tick {
                 index,
                 start_ns,
                 end_ns,
@@ -213,11 +244,23 @@ impl Recording {
     }
 }
 
-/// What is read of ticks.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Parts {
-    All,
-    WithoutStacks,
+/// What is read of the ticks.
+#[derive(Clone, Copy)]
+struct Wanted {
+    /// Index of the first.
+    from: u64,
+    /// How many at most.
+    most: Option<usize>,
+    /// Whether their stacks too.
+    stacks: bool,
+}
+
+impl Wanted {
+    const ALL: Self = Self {
+        from: 0,
+        most: None,
+        stacks: true,
+    };
 }
 
 /// All names that devices ever had in the recording.

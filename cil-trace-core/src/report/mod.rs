@@ -11,4 +11,4 @@ pub mod sections;
 pub mod summary;
 pub mod table;
 pub mod units;
-mod wrap;
+pub mod wrap;

@@ -230,6 +230,42 @@ pub struct Table {
     pub prose: Option<String>,
 }
 
+impl Table {
+    /// An empty table.
+    #[must_use]
+    pub fn named(name: &str) -> Self {
+        Self {
+            name: name.to_owned(),
+            title: name.to_owned(),
+            keys: 0,
+            columns: Vec::new(),
+            rows: Vec::new(),
+            notes: Vec::new(),
+            charts: Vec::new(),
+            prose: None,
+        }
+    }
+
+    /// Puts the columns with these names first, in their order; the others keep theirs.
+    pub fn arrange(&mut self, first: &[&str]) {
+        let place = |column: &Column| {
+            let place = first.iter().position(|name| *name == column.name);
+            place.unwrap_or(first.len())
+        };
+        // The keys stay in front.
+        let keys = self.keys.min(self.columns.len());
+        let mut order: Vec<usize> = (0..self.columns.len()).collect();
+        order[keys..].sort_by_key(|index| place(&self.columns[*index]));
+        self.columns = order
+            .iter()
+            .map(|index| self.columns[*index].clone())
+            .collect();
+        for row in &mut self.rows {
+            *row = order.iter().map(|index| row[*index].clone()).collect();
+        }
+    }
+}
+
 /// Builds a table column by column, so that name, unit and source of each stand in one line.
 pub struct Builder<'a, T> {
     table: Table,
@@ -243,14 +279,9 @@ impl<'a, T> Builder<'a, T> {
     pub fn new(name: &str, title: &str, source: &'a [T]) -> Self {
         Self {
             table: Table {
-                name: name.to_owned(),
                 title: title.to_owned(),
-                keys: 0,
-                columns: Vec::new(),
                 rows: vec![Vec::new(); source.len()],
-                notes: Vec::new(),
-                charts: Vec::new(),
-                prose: None,
+                ..Table::named(name)
             },
             source,
             applies: vec![true; source.len()],

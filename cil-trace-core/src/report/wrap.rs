@@ -2,10 +2,15 @@
 
 /// Lines of at most `width` characters; all but the first begin with `hang` spaces. The spaces
 /// inside a line stay as they are. A word that is longer than a line is cut.
-pub(super) fn wrap(text: &str, width: usize, hang: usize) -> Vec<String> {
+#[must_use]
+pub fn wrap(text: &str, width: usize, hang: usize) -> Vec<String> {
     let width = width.max(2);
     // A margin that leaves no room for words is worse than none.
-    let hang = if hang * 2 > width { 2 } else { hang };
+    let hang = if hang * 2 > width {
+        2.min(width - 1)
+    } else {
+        hang
+    };
     let mut lines = Vec::new();
     let mut rest: Vec<char> = text.trim_end().chars().collect();
     while rest.len() > width {
@@ -41,7 +46,7 @@ mod tests {
     proptest! {
         #[test]
         fn no_line_is_too_long_and_no_word_is_lost(
-            text in "[a-z ]{0,200}", width in 8_usize..60, hang in 0_usize..70,
+            text in "[a-z ]{0,200}", width in 2_usize..60, hang in 0_usize..70,
         ) {
             let lines = wrap(&text, width, hang);
             prop_assert!(lines.iter().all(|line| line.chars().count() <= width));

@@ -11,7 +11,7 @@ mod probes;
 mod report;
 
 use crate::options::Invocation;
-use crate::record;
+use crate::{record, top};
 use anyhow::Result;
 
 /// Runs one command line. The exit status is what the command has to say, an error what it could
@@ -22,6 +22,7 @@ use anyhow::Result;
 pub fn run(invocation: Invocation) -> Result<u8> {
     match invocation {
         Invocation::Record(options) => return record::run(&options),
+        Invocation::Top(options) => top::run(&options)?,
         Invocation::Report(options) => report::run(&options)?,
         Invocation::Export(options) => export::run(&options)?,
         Invocation::Compare(options) => return compare::run(&options),

@@ -4,7 +4,8 @@
 
 use super::{Recorded, record};
 use crate::options::{RecordOptions, Series, Target};
-use crate::workload::{self, Blocked, Ended, Outputs, Prepared, RunAs, Subject, Watch, chown_back};
+use crate::signals::Blocked;
+use crate::workload::{self, Ended, Outputs, Prepared, RunAs, Subject, Watch, chown_back};
 use anyhow::{Context as _, Result, bail};
 use cil_trace_core::session::SeriesPosition;
 use nix::sys::signal::Signal;

@@ -3,7 +3,7 @@
 //! The copying is done by tee(1), a process of its own, so that the command goes on undisturbed
 //! whatever becomes of cil-trace. The copy is a file without a name, so that it leaves no trace.
 
-use super::signals::Blocked;
+use crate::signals::Blocked;
 use anyhow::{Context as _, Result};
 use rustix::fd::{AsFd as _, AsRawFd as _, BorrowedFd, OwnedFd};
 use rustix::io::{FdFlags, fcntl_setfd, ioctl_fionread};

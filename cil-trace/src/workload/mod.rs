@@ -1,15 +1,15 @@
 //! The traced command: started behind a gate, signalled, ended, waited for, its output read.
 //!
 //! Nothing here knows that anything is traced. The order of use is
-//! [`Blocked::block`] before any thread, [`resolve`] before anything heavy, [`Outputs::start`],
-//! [`Prepared::new`], (attach), [`Prepared::go`], [`Watch::ended`], [`Outputs::collect`].
+//! [`Blocked::block`](crate::signals::Blocked::block) before any thread, [`resolve`] before
+//! anything heavy, [`Outputs::start`], [`Prepared::new`], (attach), [`Prepared::go`],
+//! [`Watch::ended`], [`Outputs::collect`].
 
 mod capture;
 mod identity;
 mod outputs;
 mod pidfd;
 mod resolve;
-mod signals;
 mod spawn;
 mod tree;
 mod wait;
@@ -18,7 +18,6 @@ mod watch;
 pub use identity::{Identity, RunAs, chown_back};
 pub use outputs::{Collected, Outputs};
 pub use resolve::{Unrunnable, resolve};
-pub use signals::Blocked;
 pub use spawn::{Prepared, Started};
 pub use tree::descendants;
 pub use wait::ExitInfo;

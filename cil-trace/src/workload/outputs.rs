@@ -4,7 +4,7 @@
 
 use super::Options;
 use super::capture::Capture;
-use super::signals::Blocked;
+use crate::signals::Blocked;
 use anyhow::Result;
 use rustix::fd::OwnedFd;
 use std::fs::{self, Metadata};

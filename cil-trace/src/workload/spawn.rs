@@ -5,8 +5,8 @@
 
 use super::identity::Identity;
 use super::resolve::Unrunnable;
-use super::signals::Blocked;
 use super::{Options, Outputs};
+use crate::signals::Blocked;
 use anyhow::{Context as _, Result, anyhow};
 use nix::sys::signal::SigSet;
 use rustix::fd::{AsRawFd as _, OwnedFd, RawFd};

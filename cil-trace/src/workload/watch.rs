@@ -3,10 +3,10 @@
 //! Owns no loop and no tick: the recorder selects between [`Watch::ended`] and its own timer.
 
 use super::pidfd::Pidfd;
-use super::signals::{Blocked, Received, Signals, stops};
 use super::spawn::Started;
 use super::tree::Tree;
 use super::wait::{ExitInfo, reap};
+use crate::signals::{Blocked, Received, Signals, stops};
 use anyhow::{Context as _, Result};
 use nix::sys::signal::Signal;
 use nix::unistd::{getpgid, getpgrp};

@@ -17,12 +17,15 @@ mod matrix;
 mod modules;
 mod programs;
 mod refused;
+mod screen;
 mod sequence;
 mod series;
 mod shell;
 mod stacked;
 mod stacks;
 mod symbols;
+#[path = "../terminal/tmux.rs"]
+mod tmux;
 mod tool;
 mod trace;
 mod witness;

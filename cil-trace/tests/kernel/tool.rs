@@ -76,10 +76,20 @@ impl Recording {
 
 /// `report FILE --format json`.
 pub fn report(file: &Path) -> Value {
+    report_with(file, &[])
+}
+
+/// The same with a row for each tick.
+pub fn report_by_tick(file: &Path) -> Value {
+    report_with(file, &["--per-tick"])
+}
+
+fn report_with(file: &Path, args: &[&str]) -> Value {
     let report = Command::new(program())
         .arg("report")
         .arg(file)
         .args(["--format", "json"])
+        .args(args)
         .output()
         .unwrap();
     assert!(

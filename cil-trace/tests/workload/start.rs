@@ -1,7 +1,8 @@
 //! Up to exec.
 
 use crate::wrapper::{HOLD, Wrapper, command, run};
-use cil_trace::workload::{Blocked, Options, Outputs, Prepared, RunAs};
+use cil_trace::signals::Blocked;
+use cil_trace::workload::{Options, Outputs, Prepared, RunAs};
 use nix::errno::Errno;
 use nix::sys::signal::{Signal, kill};
 use nix::sys::stat::Mode;

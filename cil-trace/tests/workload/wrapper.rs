@@ -2,9 +2,8 @@
 
 use anyhow::{Context as _, Result};
 use cil_trace::options::{Invocation, RecordOptions, Target};
-use cil_trace::workload::{
-    Blocked, Collected, Ended, Outputs, Prepared, Subject, Watch, chown_back,
-};
+use cil_trace::signals::Blocked;
+use cil_trace::workload::{Collected, Ended, Outputs, Prepared, Subject, Watch, chown_back};
 use cil_trace::{cli, error};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;

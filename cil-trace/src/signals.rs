@@ -1,6 +1,6 @@
 //! Signals sent to cil-trace, read as data so that their origin is known.
 //!
-//! What they do to a recording is decided in `watch`.
+//! What they do is decided by whoever reads them.
 
 use anyhow::{Context as _, Result};
 use nix::sys::signal::{SigSet, SigmaskHow, Signal};
@@ -23,14 +23,14 @@ const ENDING: [Signal; 7] = [
     Signal::SIGALRM,
 ];
 
-/// The ending signals, held back until somebody reads them.
+/// Signals that are held back until somebody reads them, the ending ones among them.
 ///
 /// Of a series of commands each gets its own reader, one after the other.
 #[derive(Debug)]
 pub struct Blocked {
     fd: Arc<SignalFd>,
     /// The mask before, which the command is to have.
-    pub(super) before: SigSet,
+    pub(crate) before: SigSet,
 }
 
 impl Blocked {
@@ -44,8 +44,18 @@ impl Blocked {
     /// # Errors
     /// The kernel refuses; there is no descriptor left, for instance.
     pub fn block() -> Result<Self> {
+        Self::block_also(&[])
+    }
+
+    /// The same with others, which are read as well.
+    ///
+    /// # Errors
+    /// As [`Blocked::block`].
+    pub fn block_also(others: &[Signal]) -> Result<Self> {
         let mask: SigSet = ENDING
-            .into_iter()
+            .iter()
+            .chain(others)
+            .copied()
             .filter(|&signal| !is_ignored(signal))
             .collect();
         let before = mask
@@ -74,7 +84,7 @@ impl Blocked {
 }
 
 /// Whether a signal asks for the end; the others mean something to the command alone.
-pub(super) fn stops(signal: Signal) -> bool {
+pub(crate) fn stops(signal: Signal) -> bool {
     use Signal::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
     matches!(signal, SIGINT | SIGTERM | SIGHUP | SIGQUIT)
 }
@@ -92,16 +102,16 @@ fn is_ignored(signal: Signal) -> bool {
 
 /// A signal that came.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) struct Received {
+pub(crate) struct Received {
     /// Which.
     pub signal: Signal,
     /// The kernel sent it for a key or a hangup, to our whole process group; not `kill`.
     pub from_terminal: bool,
 }
 
-/// The ending signals, as they come.
+/// These signals, as they come.
 #[derive(Debug)]
-pub(super) struct Signals(AsyncFd<Arc<SignalFd>>);
+pub(crate) struct Signals(AsyncFd<Arc<SignalFd>>);
 
 impl Signals {
     /// Starts reading; those that came since they were blocked come first.
