@@ -5,6 +5,7 @@
 
 mod compare;
 mod picture;
+mod top;
 
 use crate::command::{command, output};
 use crate::scratch::Scratch;
@@ -26,21 +27,40 @@ const CLIENTS: u32 = 2;
 const RECORDING: &str = "bench.data";
 const POLL: Duration = Duration::from_millis(50);
 
-/// Runs every measurement: about four minutes.
+/// A measurement: its name, and what it does.
+type Part = (&'static str, fn(&Bench) -> Result<()>);
+
+/// Every measurement, in order.
+const PARTS: &[Part] = &[
+    ("start-up", Bench::start_up),
+    ("memory", Bench::memory),
+    ("slow-down", Bench::slow_down),
+    ("picture", |bench| {
+        picture::measure(&bench.tool, &bench.scratch.outside().join(RECORDING))
+    }),
+    ("compare", |bench| compare::measure(&bench.tool)),
+    ("top", top::measure),
+];
+
+/// Their names.
+pub fn names() -> Vec<&'static str> {
+    PARTS.iter().map(|(name, _)| *name).collect()
+}
+
+/// Runs these measurements, or without any name all of them: about six minutes.
 ///
 /// # Errors
 /// Setting up or a run failed, or a signal came.
-pub fn run() -> Result<()> {
+pub fn run(wanted: &[String]) -> Result<()> {
     interrupt::defer()?;
     let bench = Bench {
         tool: build::with(setup::all()?)?,
         scratch: Scratch::mount()?,
     };
-    bench.start_up()?;
-    bench.memory()?;
-    bench.slow_down()?;
-    picture::measure(&bench.tool, &bench.scratch.outside().join(RECORDING))?;
-    compare::measure(&bench.tool)
+    PARTS
+        .iter()
+        .filter(|(name, _)| wanted.is_empty() || wanted.iter().any(|wanted| wanted == name))
+        .try_for_each(|(_, part)| part(&bench))
 }
 
 struct Bench {

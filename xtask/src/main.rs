@@ -14,7 +14,9 @@ mod level;
 mod offsets;
 mod packages;
 mod scratch;
+mod screen;
 mod setup;
+mod soak;
 mod style;
 mod tally;
 mod test;
@@ -63,8 +65,15 @@ enum Command {
     Vm(vm::Options),
     /// Make the offsets of kernels anew that do not describe their modules' types, from Debian packages
     Offsets(offsets::Options),
-    /// Measure start-up time, memory and slow-down of recording, speed and errors of comparing
-    Bench,
+    /// Measure start-up time, memory and slow-down of recording, speed and errors of comparing, what
+    /// a screen of top costs
+    Bench {
+        /// Measure this only (repeatable)
+        #[arg(value_name = "WHAT", value_parser = bench::names())]
+        parts: Vec<String>,
+    },
+    /// Run what takes long, to see that it stays as it is
+    Soak(soak::Options),
     /// The demo's own workload: create, write, fsync and unlink in DIR
     #[command(hide = true)]
     Workload {
@@ -98,7 +107,8 @@ fn run(command: Command) -> Result<ExitCode> {
         Command::Demo => demo::run().map(|()| ExitCode::SUCCESS),
         Command::Vm(options) => vm::run(&options),
         Command::Offsets(options) => offsets::run_with(&options).map(|()| ExitCode::SUCCESS),
-        Command::Bench => bench::run().map(|()| ExitCode::SUCCESS),
+        Command::Bench { parts } => bench::run(&parts).map(|()| ExitCode::SUCCESS),
+        Command::Soak(options) => soak::run(&options).map(|()| ExitCode::SUCCESS),
         Command::Workload { dir, seconds } => {
             workload::run(&dir, seconds).map(|()| ExitCode::SUCCESS)
         }
