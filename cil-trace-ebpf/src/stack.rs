@@ -51,6 +51,7 @@ pub fn capture(probe: Probe, ctx: &impl EbpfContext) -> Option<&'static mut Stac
 
 /// The current stack in a buffer, where nothing that interrupts this program may use it; `None` if
 /// it is empty or the kernel cannot give it.
+#[expect(clippy::mut_from_ref, reason = "each CPU has a value of its own")]
 #[inline(always)]
 pub fn take(
     buffer: &'static PerCpuArray<Stack>,
@@ -119,7 +120,8 @@ pub fn keep(probe: Probe, stack: &mut Stack) -> u32 {
         return LOST;
     }
     stack.hash = hash;
-    match STACKS.insert(id, &*stack, u64::from(BPF_NOEXIST)) {
+    let stack: &Stack = stack;
+    match STACKS.insert(id, stack, u64::from(BPF_NOEXIST)) {
         Ok(()) | Err(EEXIST) => id,
         Err(error) => {
             lose_update(probe, error);

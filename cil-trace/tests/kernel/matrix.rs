@@ -13,7 +13,6 @@ use crate::xfs::{LogStats, Xfs};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
-use std::fs;
 use std::path::Path;
 
 /// `record ARGS -- bash -c SCRIPT bash WORDS`, which must succeed.
