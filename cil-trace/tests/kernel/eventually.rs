@@ -9,11 +9,14 @@ use std::time::{Duration, Instant};
 /// It was waited for in vain.
 pub fn eventually(what: &str, condition: impl Fn() -> bool) {
     let start = Instant::now();
+    let mut asked = start;
     while !condition() {
         assert!(
             start.elapsed() < Duration::from_secs(60),
             "still waiting until {what}"
         );
-        thread::sleep(Duration::from_millis(10));
+        // What is asked often may take the time that it needs itself.
+        thread::sleep(asked.elapsed().max(Duration::from_millis(10)));
+        asked = Instant::now();
     }
 }

@@ -13,17 +13,18 @@ const TARGETS: u64 = 10;
 
 /// New files, whose fsync forces the log; then overwrites, whose fdatasync only flushes; and a sync,
 /// so that iclogs also go out for reasons of their own.
-const WORKLOAD: &str = r#"
-set -e
-for number in {1..20}; do
-    dd if=/dev/zero of="$1/file-$number" bs=4k count=1 conv=fsync status=none
-done
-for number in {1..20}; do
-    dd if=/dev/zero of="$1/file-1" bs=4k count=1 conv=notrunc,fdatasync status=none
-done
+const WORKLOAD: &str = concat!(
+    "set -e\n",
+    include_str!("fsyncs.sh"),
+    r#"
+fsyncs "$1" 20
+overwrites=()
+for number in {1..20}; do overwrites+=(-c "pwrite -q 0 4k" -c fdatasync); done
+xfs_io "${overwrites[@]}" "$1/file-1"
 for number in {1..500}; do : >"$1/empty-$number"; done
 sync -f "$1"
-"#;
+"#
+);
 
 #[test]
 #[ignore = "needs the device mapper, as the virtual machines have it: cargo xtask test --level vm"]

@@ -161,13 +161,14 @@ sync -f "$1"
 /// While everything is followed, that includes what is mounted after the start.
 #[test]
 fn a_filesystem_that_is_mounted_later_is_followed() {
-    const WORKLOAD: &str = r#"
+    const WORKLOAD: &str = concat!(
+        include_str!("fsyncs.sh"),
+        r#"
 mount "/dev/$2" "$1"
-for number in {1..50}; do
-    dd if=/dev/zero of="$1/file-$number" bs=4k count=1 conv=fsync status=none
-done
+fsyncs "$1" 50
 umount "$1"
-"#;
+"#
+    );
     let there = Xfs::new();
     let later = Xfs::over(&there);
     later.unmount();

@@ -64,23 +64,11 @@ fn a_module_that_comes_and_goes_is_followed() {
 
 /// Files that are written and synced under a witness, and what it has seen.
 fn fsyncs(xfs: &Xfs, files: u32) -> crate::count::Counts {
+    const SCRIPT: &str = concat!(include_str!("fsyncs.sh"), r#"fsyncs "$1" "$2""#);
     // It holds the module too, so it must be gone before that is to go.
     let witness = Witness::of(xfs);
-    for file in 0..files {
-        let path = xfs.mountpoint().join(format!("file-{file}"));
-        let to = format!("of={}", path.display());
-        output(
-            "dd",
-            &[
-                "if=/dev/zero",
-                &to,
-                "bs=4k",
-                "count=1",
-                "conv=fsync",
-                "status=none",
-            ],
-        );
-    }
+    let mountpoint = xfs.mountpoint().display().to_string();
+    output("bash", &["-ec", SCRIPT, "bash", &mountpoint, &files.to_string()]);
     let testimony = witness.testimony();
     count(&testimony.events(), &xfs.subject(), &(0..u64::MAX))
 }

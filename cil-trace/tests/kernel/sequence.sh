@@ -3,9 +3,8 @@
 # between two marks in the witness's trace, so that they can be held against it.
 # usage: sequence.sh MOUNTPOINT STATS COPY MARKER [unmount]
 set -euo pipefail
-for number in {1..200}; do
-    dd if=/dev/zero of="$1/file-$number" bs=4k count=1 conv=fsync status=none
-done
+source "$(dirname "$0")/fsyncs.sh"
+fsyncs "$1" 200
 sync -f "$1"
 echo before-statistics >"$4"
 cat "$2" >"$3"

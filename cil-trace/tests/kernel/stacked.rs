@@ -7,12 +7,7 @@ use crate::witness::Witness;
 use crate::xfs::Xfs;
 use std::ffi::OsStr;
 
-const FSYNCS: &str = r#"
-set -e
-for number in {1..50}; do
-    dd if=/dev/zero of="$1/file-$number" bs=4k count=1 conv=fsync status=none
-done
-"#;
+const FSYNCS: &str = concat!(include_str!("fsyncs.sh"), r#"fsyncs "$1" 50"#);
 
 #[test]
 fn flushes_of_the_lower_disk_name_the_device_above() {

@@ -38,6 +38,7 @@ const PROGRAMS: &[&str] = &[
     "sfdisk",
     "sync",
     "umount",
+    "xfs_io",
 ];
 
 /// Gives the disk to the tests, and runs them one at a time, as each is timed by the kernel. The
