@@ -3,9 +3,12 @@
 
 use assert_cmd::Command;
 use assert_cmd::assert::Assert;
+use flate2::Compression;
+use flate2::read::GzEncoder;
 use predicates::prelude::PredicateBooleanExt as _;
 use predicates::str::contains;
 use std::fs;
+use std::io::Read as _;
 use std::path::Path;
 use tempfile::TempDir;
 
@@ -23,7 +26,7 @@ impl Files {
         Self(directory)
     }
 
-    fn write(&self, path: &str, text: &str) -> &Self {
+    fn write(&self, path: &str, text: impl AsRef<[u8]>) -> &Self {
         let path = self.0.path().join(path);
         fs::create_dir_all(path.parent().unwrap()).unwrap();
         fs::write(path, text).unwrap();
@@ -127,6 +130,32 @@ fn lkps_directories_are_sides_with_cases() {
         markdown.contains("| GEO-MEAN | aim7.jobs-per-min"),
         "{markdown}"
     );
+}
+
+#[test]
+fn lkps_directory_of_a_commit_is_a_side_packed_or_not() {
+    let files = Files::new();
+    let failing = r#"{"aim7.jobs-per-min": [90, 91, 89], "dmesg.BUG": [0, 0, 0, 1],
+                      "last_state.is_incomplete_run": [0, 0, 0, 1]}"#;
+    let packed = GzEncoder::new(failing.as_bytes(), Compression::default()).bytes();
+    let packed: Vec<u8> = packed.collect::<Result<_, _>>().unwrap();
+    // Beside the matrix stand the runs that it was made of.
+    files
+        .write("v5.18/matrix.json", ROWS)
+        .write("v5.18/avg.json", "{}")
+        .write("v5.18/0/stats.json", r#"{"aim7.jobs-per-min": 1}"#)
+        .write("v5.19/matrix.json.gz", packed)
+        .write("broken.json.gz", [0x1f, 0x8b, 8]);
+    let text = files.printed(&["v5.18", "v5.19/matrix.json.gz"]);
+    for row in [
+        "            :4           25%           1:4     dmesg.BUG",
+        "    100.00           -10.0%      90.00        aim7.jobs-per-min",
+        "runs: v5.18 4, v5.19 3",
+    ] {
+        assert!(text.contains(row.trim_start()), "no `{row}`:\n{text}");
+    }
+    let broken = files.compare(&["v5.18", "broken.json.gz"]).code(1);
+    broken.stderr(contains("broken.json.gz is no matrix").and(contains("cannot be unpacked")));
 }
 
 #[test]

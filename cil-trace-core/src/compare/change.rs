@@ -18,7 +18,8 @@ pub const MARGIN: f64 = 0.03;
 pub enum Size {
     /// In percent of the base.
     Percent(f64),
-    /// In points, of a metric that is a percentage.
+    /// In points, of a metric that is a percentage; of failures, by how many more of a hundred runs
+    /// had them.
     Points(f64),
     /// The base is zero, the side is not: no ratio says how much that is.
     New,
@@ -32,6 +33,7 @@ impl Size {
     pub fn of(metric: &str, base: f64, side: f64) -> Self {
         match side - base {
             difference if !difference.is_finite() => Self::Unknown,
+            difference if names::is_failure(metric) => Self::Points(100.0 * difference),
             difference if names::is_percentage(metric) => Self::Points(difference),
             0.0 => Self::Percent(0.0),
             difference => match 100.0 * difference / base {

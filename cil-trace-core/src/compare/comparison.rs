@@ -179,6 +179,7 @@ impl Comparison {
             rows.sort_by(|a, b| (&a.metric, a.of).cmp(&(&b.metric, b.of)));
             let means: Vec<Row> = rows
                 .chunk_by(|a, b| a.metric == b.metric)
+                .filter(|rows| !rows.iter().any(Row::is_failure))
                 .map(mean_of)
                 .collect();
             rows.extend(means);
@@ -349,7 +350,7 @@ fn describe(differences: &[Difference], side: usize) -> String {
 }
 
 fn circumstances_of(side: &Side, runs: &[&Run], description: &str) -> Circumstances {
-    let counts = || side.cases.values().map(|samples| samples.runs.len());
+    let counts = || side.cases.values().map(Samples::measured_runs);
     let histograms = side.cases.iter().flat_map(|(case, samples)| {
         let named = samples.histograms.iter();
         named.map(move |(name, histogram)| ((case.clone(), name.clone()), histogram.clone()))

@@ -50,6 +50,7 @@ impl Comparison {
             "case": self.case(row.of),
             "geo_mean": row.of == Of::Cases,
             "metric": row.metric,
+            "failure": row.is_failure(),
             "better": match better(&row.metric, &self.options.lower_is_better) {
                 Better::Higher => "higher",
                 Better::Lower => "lower",

@@ -1,68 +1,110 @@
-//! LKP's matrix: `{"metric": [run 1, run 2, ..]}`, as `lkp` leaves it in `matrix.json`.
+//! LKP's matrix: `{"metric": [run 1, run 2, ..]}`, as `lkp` leaves it in `matrix.json`, or packed in
+//! `matrix.json.gz`.
 //!
 //! A `stats.json`, with one number in place of a list, is a matrix of one run. What is no number is
-//! a run without that metric.
+//! a run without that metric; of failures, which are only mentioned where they happened, one
+//! without that failure.
 
+use super::names::is_failure;
+use flate2::read::MultiGzDecoder;
 use serde::de::{Deserialize, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use std::collections::BTreeMap;
 use std::fmt;
+use std::io::{self, Read as _};
 
-/// The metric that is 1 for a run that was cut short; LKP leaves such runs out too.
+/// What LKP calls a matrix; averages stand beside it, and directories of its runs.
+pub const FILES: &[&str] = &["matrix.json", "matrix.json.gz"];
+
+/// How a gzip file begins (RFC 1952).
+const GZIP: [u8; 2] = [0x1f, 0x8b];
+
+/// The metric that is 1 for a run that was cut short: LKP counts its failures and nothing else.
 const INCOMPLETE: &str = "last_state.is_incomplete_run";
 
 /// A matrix as it was read.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Matrix {
-    /// By metric; runs that lack a value are not a number, at the end if a list is short.
+    /// By metric a value per run; runs that lack one are not a number, at the end if a list is
+    /// short.
     pub values: BTreeMap<String, Vec<f64>>,
     /// How many runs there are.
     pub runs: usize,
-    /// Runs that were left out because LKP marked them as incomplete.
-    pub incomplete: usize,
+    /// Of each run, whether LKP marked it as incomplete; such a run has failures and nothing else.
+    pub incomplete: Vec<bool>,
     /// Metrics with fewer values than there are runs, so that it is unknown whose are missing.
     pub short: usize,
 }
 
+/// Why a file is no matrix.
+#[derive(Debug, thiserror::Error)]
+pub enum MatrixError {
+    /// It is packed, and cannot be unpacked.
+    #[error("it begins as a gzip file and cannot be unpacked")]
+    Gzip(#[source] io::Error),
+    /// It is no JSON, or not of that form.
+    #[error("it must be JSON of the form {{\"metric\": [run 1, run 2, ..]}}")]
+    Json(#[from] serde_json::Error),
+}
+
 impl Matrix {
-    /// Reads a matrix. NaN and infinities, which are no JSON but what some programs write, are taken
-    /// for missing.
+    /// Reads a file, packed or not. NaN and infinities, which are no JSON but what some programs
+    /// write, are taken for missing.
     ///
     /// # Errors
-    /// It is not JSON, or not an object.
-    pub fn parse(text: &str) -> Result<Self, serde_json::Error> {
-        let Columns(mut values) = match serde_json::from_str(text) {
+    /// [`MatrixError`]
+    pub fn read(bytes: &[u8]) -> Result<Self, MatrixError> {
+        if !bytes.starts_with(&GZIP) {
+            return Self::parse(&String::from_utf8_lossy(bytes));
+        }
+        let mut unpacked = Vec::new();
+        MultiGzDecoder::new(bytes)
+            .read_to_end(&mut unpacked)
+            .map_err(MatrixError::Gzip)?;
+        Self::parse(&String::from_utf8_lossy(&unpacked))
+    }
+
+    fn parse(text: &str) -> Result<Self, MatrixError> {
+        let Columns {
+            mut values,
+            longest: runs,
+        } = match serde_json::from_str(text) {
             Ok(columns) => columns,
             Err(error) => serde_json::from_str(&without_nan(text)).map_err(|_| error)?,
         };
-        let runs = values.values().map(Vec::len).max().unwrap_or(0);
-        let short = values.values().filter(|values| values.len() < runs).count();
-        for values in values.values_mut() {
+        let marks = values.get(INCOMPLETE).map_or(&[][..], Vec::as_slice);
+        let incomplete: Vec<bool> = (0..runs).map(|run| marks.get(run) == Some(&1.0)).collect();
+        let mut short = 0;
+        for (name, values) in &mut values {
+            if is_failure(name) {
+                values.resize(runs, 0.0);
+                for value in values.iter_mut().filter(|value| !value.is_finite()) {
+                    *value = 0.0;
+                }
+                continue;
+            }
+            short += usize::from(values.len() < runs);
             values.resize(runs, f64::NAN);
+            let cut = values.iter_mut().zip(&incomplete);
+            for (value, _) in cut.filter(|(_, incomplete)| **incomplete) {
+                *value = f64::NAN;
+            }
         }
-        let mut matrix = Self {
+        values.retain(|_, values| values.iter().any(|value| value.is_finite()));
+        Ok(Self {
             values,
             runs,
-            incomplete: 0,
+            incomplete,
             short,
-        };
-        if let Some(marks) = matrix.values.remove(INCOMPLETE) {
-            matrix.leave_out(&marks);
-        }
-        Ok(matrix)
-    }
-
-    fn leave_out(&mut self, marks: &[f64]) {
-        for values in self.values.values_mut() {
-            let kept = values.iter().zip(marks).filter(|(_, mark)| **mark != 1.0);
-            *values = kept.map(|(value, _)| *value).collect();
-        }
-        self.incomplete = marks.iter().filter(|mark| **mark == 1.0).count();
-        self.runs -= self.incomplete;
+        })
     }
 }
 
 /// Lists of numbers by name; lists of other things are not kept.
-struct Columns(BTreeMap<String, Vec<f64>>);
+struct Columns {
+    values: BTreeMap<String, Vec<f64>>,
+    /// Length of the longest list, also of those: `stats_source` names the file of each run.
+    longest: usize,
+}
 
 impl<'de> Deserialize<'de> for Columns {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
@@ -77,16 +119,21 @@ impl<'de> Deserialize<'de> for Columns {
 
             fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Columns, A::Error> {
                 let mut columns = BTreeMap::new();
+                let mut longest = 0;
                 while let Some((name, item)) = map.next_entry::<String, Item>()? {
                     let values = match item {
                         Item::Number(value) => vec![value],
                         Item::List(values) => values,
                     };
+                    longest = longest.max(values.len());
                     if values.iter().any(|value| value.is_finite()) {
                         columns.insert(name, values);
                     }
                 }
-                Ok(Columns(columns))
+                Ok(Columns {
+                    values: columns,
+                    longest,
+                })
             }
         }
 
@@ -198,6 +245,8 @@ fn end_of_string(text: &str) -> usize {
 mod tests {
     #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
     use super::*;
+    use flate2::Compression;
+    use flate2::read::GzEncoder;
     use proptest::prelude::*;
 
     #[test]
@@ -224,12 +273,32 @@ mod tests {
     }
 
     #[test]
-    fn incomplete_runs_are_left_out() {
-        let text = r#"{"last_state.is_incomplete_run": [0, 1, 0], "a": [1, 2, 3], "b": [4, 5]}"#;
+    fn incomplete_runs_have_failures_only() {
+        let text = r#"{"last_state.is_incomplete_run": [0, 1, 0], "a": [1, 2, 3], "b": [4, 5],
+                       "c": [null, 7], "dmesg.oops": [0, 1], "stats_source": ["x", "y", "z"]}"#;
         let matrix = Matrix::parse(text).unwrap();
-        assert_eq!((matrix.runs, matrix.incomplete), (2, 1));
-        assert_eq!(matrix.values["a"], [1.0, 3.0]);
-        assert!(matrix.values["b"][1].is_nan());
+        assert_eq!(matrix.incomplete, [false, true, false]);
+        let a = &matrix.values["a"];
+        assert!(a[0] == 1.0 && a[1].is_nan() && a[2] == 3.0);
+        assert!(matrix.values["b"][2].is_nan());
+        assert!(!matrix.values.contains_key("c"));
+        assert_eq!(matrix.values["dmesg.oops"], [0.0, 1.0, 0.0]);
+        assert_eq!(matrix.short, 2, "of failures none is missing");
+    }
+
+    #[test]
+    fn a_packed_matrix_is_read_and_a_broken_one_is_refused() {
+        let text = r#"{"a": [1, 2.5]}"#;
+        let packed = GzEncoder::new(text.as_bytes(), Compression::default());
+        let packed: Vec<u8> = packed.bytes().collect::<Result<_, _>>().unwrap();
+        let read = Matrix::read(&packed).unwrap();
+        assert_eq!(read, Matrix::read(text.as_bytes()).unwrap());
+        let half = &packed[..packed.len() / 2];
+        assert!(matches!(Matrix::read(half), Err(MatrixError::Gzip(_))));
+        assert!(matches!(
+            Matrix::read(b"\xff\xfe"),
+            Err(MatrixError::Json(_))
+        ));
     }
 
     #[test]

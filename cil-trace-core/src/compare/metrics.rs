@@ -2,98 +2,20 @@
 //! `cil-trace.locks.xc_cil_lock.wait_ns.p99`.
 //!
 //! Derived from the report's JSON, so that a field or section that is added there is a metric here
-//! without an edit; the tables below only say what the JSON cannot. Results of the workload keep
+//! without an edit; [`tables`] only says what the JSON cannot. Results of the workload keep
 //! the names that LKP gave them.
+
+mod tables;
 
 use crate::histogram::Histogram;
 use crate::report::schema::Report;
-use crate::report::sections;
 use cil_trace_common::hist::bucket_of;
 use serde_json::{Map, Value};
 use std::collections::{BTreeMap, BTreeSet};
+use tables::{FACTS, IDENTITY, List, NOT_TIMES, QUANTILES};
 
 /// In front of our own names, where LKP has the test's.
 pub const PREFIX: &str = "cil-trace";
-
-/// Keys of the report that hold no quantity, or one that stands elsewhere.
-const NOT_MEASURED: &[&str] = &[
-    "schema",
-    "tool",
-    "kernel",
-    "command",
-    "scope",
-    "started_at",
-    "interrupted",
-    "window",
-    "ticks",
-    "probes",
-];
-
-/// Fields that tell rows apart, or say what something is; numbers all the same.
-const FACTS: &[&str] = &[
-    "major",
-    "minor",
-    "pid",
-    "exit_status",
-    "signal",
-    "log_size_bytes",
-    "iclog_size_bytes",
-    "sampled_1_in",
-];
-
-/// Fields that tell rows apart. What else is text (a method, a reason) describes them.
-const IDENTITY: &[&str] = &[
-    "device", "lock", "mode", "cause", "via", "kind", "role", "function", "probe", "program",
-    "comm", "waiter", "holder",
-];
-
-/// Lists whose rows come with the first event: no row means none, where the probe was there.
-struct Sparse {
-    path: &'static str,
-    /// The count that the row is there for; its metric is the row's name alone.
-    main: &'static str,
-}
-
-const SPARSE: &[Sparse] = &[
-    Sparse {
-        path: "flushes",
-        main: "requested",
-    },
-    Sparse {
-        path: "fsyncs",
-        main: "count",
-    },
-    Sparse {
-        path: "forces",
-        main: "count",
-    },
-    Sparse {
-        path: "iclogs.by_cause",
-        main: "writes",
-    },
-    Sparse {
-        path: "ilock",
-        main: "acquired",
-    },
-    Sparse {
-        path: "locks",
-        main: "waits",
-    },
-    Sparse {
-        path: "processes",
-        main: "forces",
-    },
-];
-
-/// Lists that are read first by this field alone: its rows are added up, and stand by themselves
-/// only if there are several.
-const TOTALS: &[(&str, &str)] = &[("locks", "lock"), ("ilock", "lock")];
-
-/// Histograms of something else than time; the names of others get the unit.
-const NOT_TIMES: &[&str] = &["bytes", "transactions"];
-
-/// What a histogram is compared by.
-const QUANTILES: &[(&str, f64)] = &[("p50", 0.5), ("p90", 0.9), ("p99", 0.99), ("p999", 0.999)];
 
 /// The numbers of one run.
 #[derive(Clone, PartialEq, Debug, Default)]
@@ -121,7 +43,7 @@ impl Metrics {
                 alias,
             };
             for (name, section) in &sections {
-                if !NOT_MEASURED.contains(&name.as_str()) {
+                if tables::is_measured(name) {
                     walk.value(&At::section(name), section);
                 }
             }
@@ -178,21 +100,19 @@ impl Metrics {
 
     /// Where there is no row at all, the probes tell.
     fn note_measured(&mut self, report: &Report, alias: &BTreeMap<String, String>) {
-        for Sparse { path, main } in SPARSE {
-            let section = path.split('.').next().unwrap_or(path);
-            if !sections::find(section).is_some_and(|section| section.measured(report)) {
-                continue;
-            }
-            self.measured.insert(format!("{path}.{main}"));
-            for device in &report.devices {
-                let device = alias.get(&device.device).unwrap_or(&device.device);
-                self.measured.insert(format!("{path}.{main}@{device}"));
-            }
+        let devices = report.devices.iter().map(|row| {
+            let name = &row.device;
+            alias.get(name).unwrap_or(name)
+        });
+        for List { path, count, .. } in List::measured(report) {
+            let of_list = match count {
+                Some(count) => format!("{path}.{count}"),
+                None => (*path).to_owned(),
+            };
+            let of_devices = devices.clone().map(|device| format!("{of_list}@{device}"));
+            self.measured.extend(of_devices);
+            self.measured.insert(of_list);
         }
-        if report.pushes.count.is_some() {
-            self.measured.insert("pushes.by_trigger".to_owned());
-        }
-        self.measured.insert("loss.by_probe.count".to_owned());
     }
 }
 
@@ -219,25 +139,23 @@ impl At {
     }
 
     fn field(&self, field: &str) -> Self {
-        let path = format!("{}.{field}", self.path);
-        // A map's keys are such rows too.
-        let sparse = self.sparse || self.path == "pushes.by_trigger";
-        let is_main = SPARSE
-            .iter()
-            .any(|sparse| format!("{}.{}", sparse.path, sparse.main) == path);
+        let list = List::at(&self.path);
+        // The keys of a map are rows, of which nothing but a number is to be said.
+        let is_row = list.is_some_and(|list| list.count.is_none());
+        let is_count = list.is_some_and(|list| list.count == Some(field));
         Self {
-            name: if is_main {
+            name: if is_count {
                 self.name.clone()
             } else {
                 format!("{}.{field}", self.name)
             },
-            path: if self.path == "pushes.by_trigger" {
+            path: if is_row {
                 self.path.clone()
             } else {
-                path
+                format!("{}.{field}", self.path)
             },
             device: self.device.clone(),
-            sparse,
+            sparse: self.sparse || is_row,
         }
     }
 
@@ -319,12 +237,9 @@ impl Walk<'_> {
         if at.path.ends_with(".by_device") && rows.len() == 1 {
             return;
         }
-        let sparse =
-            at.sparse || at.path == "loss.by_probe" || SPARSE.iter().any(|s| s.path == at.path);
-        let total = TOTALS
-            .iter()
-            .find(|(path, _)| *path == at.path)
-            .map(|(_, field)| *field);
+        let list = List::at(&at.path);
+        let sparse = at.sparse || list.is_some();
+        let total = list.and_then(|list| list.total);
         let row = |identity: &[String], device: Option<String>| At {
             path: at.path.clone(),
             name: [std::slice::from_ref(&at.name), identity]

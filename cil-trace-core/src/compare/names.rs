@@ -25,6 +25,11 @@ const DIRECTIONS: &[(&str, Better)] = &[
     ("cil-trace.*min_free_bytes", Higher),
     ("cil-trace.*", Lower),
     // LKP's names, and those of benchmarks.
+    ("dmesg.*", Lower),
+    ("kmsg.*", Lower),
+    ("last_state.*", Lower),
+    ("stderr.*", Lower),
+    ("*.fail", Lower),
     ("*.time.*", Lower),
     ("*latency*", Lower),
     ("*_lat_*", Lower),
@@ -73,6 +78,20 @@ pub fn is_percentage(metric: &str) -> bool {
         || of_histogram
 }
 
+/// Whether a metric is 1 for a run in which something went wrong (or right, where that is what is
+/// looked for), and missing for others: LKP prints of how many runs that is said. Its lists are
+/// `etc/failure` and `etc/pass`; these are the monitors and the suffixes that stand in its tables.
+#[must_use]
+pub fn is_failure(metric: &str) -> bool {
+    const MONITORS: &[&str] = &["dmesg.", "kmsg.", "last_state.", "stderr."];
+    const RESULTS: &[&str] = &[".fail", ".pass"];
+    // LKP excepts these by name.
+    const TIMES: &[&str] = &[".time.", ".timestamp:", ".bootstage:"];
+    (MONITORS.iter().any(|monitor| metric.starts_with(monitor))
+        || RESULTS.iter().any(|result| metric.ends_with(result)))
+        && !TIMES.iter().any(|time| metric.contains(time))
+}
+
 /// Which profile a metric is a function's share in.
 pub(super) fn profile(metric: &str) -> Option<&str> {
     let rest = metric.strip_prefix("perf-profile.")?;
@@ -85,7 +104,7 @@ fn base(metric: &str) -> &str {
 }
 
 /// The order in which LKP lists metrics: what the test itself says, then the monitors, those with
-/// few metrics first.
+/// few metrics first. Failures come before all, those that the test itself reports last.
 pub struct Order {
     /// Metrics by base; none for tests.
     sizes: BTreeMap<String, usize>,
@@ -112,7 +131,11 @@ impl Order {
     /// Which of two metrics stands first.
     #[must_use]
     pub fn compare(&self, a: &str, b: &str) -> Ordering {
-        let key = |metric| self.sizes.get(base(metric));
+        let key = |metric| {
+            let size = self.sizes.get(base(metric)).copied().unwrap_or(0);
+            let failure = is_failure(metric);
+            (!failure, failure && size == 0, size)
+        };
         key(a).cmp(&key(b)).then_with(|| a.cmp(b))
     }
 }
@@ -165,6 +188,26 @@ mod tests {
             "cil-trace.pushes.bytes.p50",
         ] {
             assert!(!is_percentage(metric), "{metric}");
+        }
+    }
+
+    #[test]
+    fn failures_as_lkp_tells_them() {
+        for metric in [
+            "dmesg.WARNING:at_fs/xfs/xfs_log_cil.c:#xlog_cil_push_work",
+            "last_state.is_incomplete_run",
+            "xfstests.generic.475.fail",
+            "perf-sanity-tests.perf_all_PMU_test.pass",
+        ] {
+            assert!(is_failure(metric), "{metric}");
+        }
+        for metric in [
+            "dmesg.timestamp:last",
+            "dmesg.bootstage:last",
+            "fsmark.time.elapsed_time",
+            "proc-vmstat.thp_split_page_failed",
+        ] {
+            assert!(!is_failure(metric), "{metric}");
         }
     }
 

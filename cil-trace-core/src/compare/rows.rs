@@ -31,6 +31,14 @@ pub struct Row {
     pub changes: Vec<Change>,
 }
 
+impl Row {
+    /// Whether it counts runs in which something happened, rather than measuring them.
+    #[must_use]
+    pub fn is_failure(&self) -> bool {
+        names::is_failure(&self.metric)
+    }
+}
+
 /// The runs of a side.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Cell {

@@ -21,6 +21,8 @@ pub struct Run {
     pub losses: Vec<(String, String, u64)>,
     /// Share of the CPUs' time that tracing took, percent.
     pub overhead_pct: Option<f64>,
+    /// It was watched for failures: one that is not mentioned did not happen.
+    pub watched: bool,
     /// Where it stands in a series.
     pub series: Option<SeriesPosition>,
     /// Its numbers; empty for a run of a matrix, whose numbers come by metric.
@@ -35,7 +37,7 @@ pub enum State {
     Complete,
     /// The workload did not succeed; the text says how it ended.
     Failed(String),
-    /// The recording has no end, or was aborted.
+    /// The recording has no end, or was aborted; of a matrix's run only failures are known.
     Interrupted,
 }
 
@@ -58,6 +60,7 @@ impl Run {
                 .overhead
                 .as_ref()
                 .map(|overhead| overhead.share_of_cpu_pct),
+            watched: false,
             series: model.header().series.clone(),
             metrics: Metrics::of(&report, &aliases),
         }

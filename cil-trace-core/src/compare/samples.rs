@@ -1,9 +1,10 @@
 //! The runs of one test case on one side, their numbers by metric.
 
 use super::matrix::Matrix;
+use super::names::is_failure;
 use super::run::{Run, State};
 use crate::histogram::Histogram;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Runs, and per metric one value a run.
 #[derive(Clone, PartialEq, Debug, Default)]
@@ -66,9 +67,11 @@ impl Samples {
             incomplete,
             short,
         } = matrix;
-        if incomplete > 0 {
-            self.warnings
-                .push(format!("{name}: {incomplete} incomplete runs left out"));
+        let cut = incomplete.iter().filter(|incomplete| **incomplete).count();
+        if cut > 0 {
+            self.warnings.push(format!(
+                "{name}: {cut} incomplete runs left out but for failures"
+            ));
         }
         if short > 0 {
             self.warnings.push(format!(
@@ -82,8 +85,15 @@ impl Samples {
             column.resize(before, f64::NAN);
             column.extend(values);
         }
-        self.runs.extend((1..=runs).map(|run| Run {
+        let marked = (1..=runs).zip(incomplete);
+        self.runs.extend(marked.map(|(run, incomplete)| Run {
             name: format!("{name} run {run}"),
+            state: if incomplete {
+                State::Interrupted
+            } else {
+                State::Complete
+            },
+            watched: true,
             ..Run::default()
         }));
         self.pad();
@@ -99,6 +109,13 @@ impl Samples {
     /// The names of all metrics that some run has.
     pub fn metrics(&self) -> impl Iterator<Item = &str> {
         self.columns.keys().map(String::as_str)
+    }
+
+    /// How many runs there are values of.
+    #[must_use]
+    pub fn measured_runs(&self) -> usize {
+        let cut = |run: &&Run| run.watched && run.state == State::Interrupted;
+        self.runs.len() - self.runs.iter().filter(cut).count()
     }
 
     /// A value per run, not a number where there is none; `None` if no run has the metric.
@@ -158,7 +175,8 @@ impl Samples {
         })
     }
 
-    /// Puts zero where a run of any side lacks a count that it would have made.
+    /// Puts zero where a run of any side lacks a count that it would have made, or a failure that
+    /// it was watched for.
     pub fn fill_zeros(sides: &mut [Self]) {
         let filled: Vec<_> = {
             let mut models: BTreeMap<&str, &Run> = BTreeMap::new();
@@ -172,11 +190,29 @@ impl Samples {
                     models.entry(name).or_insert(run);
                 }
             }
-            sides.iter().map(|side| side.with_zeros(&models)).collect()
+            let failures = sides.iter().flat_map(Self::metrics);
+            let failures: BTreeSet<&str> = failures.filter(|name| is_failure(name)).collect();
+            let filled = sides.iter().map(|side| {
+                let mut columns = side.with_zeros(&models);
+                columns.extend(side.without_failures(&failures));
+                columns
+            });
+            filled.collect()
         };
         for (side, columns) in sides.iter_mut().zip(filled) {
             side.columns.extend(columns);
         }
+    }
+
+    /// The columns of these failures, on a side all of whose runs were watched.
+    fn without_failures(&self, failures: &BTreeSet<&str>) -> BTreeMap<String, Vec<f64>> {
+        let watched = self.runs.iter().all(|run| run.watched);
+        let missing = failures
+            .iter()
+            .filter(|name| watched && self.column(name).is_none());
+        missing
+            .map(|name| ((*name).to_owned(), vec![0.0; self.runs.len()]))
+            .collect()
     }
 
     /// The columns of these metrics; `models` has for each a run that counted it.

@@ -12,3 +12,16 @@ pub mod summary;
 pub mod table;
 pub mod units;
 pub mod wrap;
+
+/// Keys of the JSON that say what a report is of.
+pub const HEAD: &[&str] = &[
+    "schema",
+    "tool",
+    "kernel",
+    "command",
+    "scope",
+    "started_at",
+    "duration_ns",
+    "interrupted",
+    "window",
+];

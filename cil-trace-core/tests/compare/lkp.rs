@@ -196,3 +196,80 @@ fn what_has_no_change_in_percent_gets_none() {
         ]
     );
 }
+
+/// A matrix of so many runs, of which the first few had each failure.
+fn failed(runs: usize, failures: &[(&str, usize)], measured: &str) -> String {
+    let lists = failures
+        .iter()
+        .map(|(name, count)| format!(r#""{name}": {:?}, "#, vec![1; *count]));
+    let lists: String = lists.collect();
+    let sources = vec!["stats.json"; runs];
+    format!(r#"{{{lists}{measured}"stats_source": {sources:?}}}"#)
+}
+
+#[test]
+fn failures_are_counted_in_runs() {
+    // The rows of a report of February 2024.
+    let contending = "dmesg.WARNING:at_kernel/sched/deadline.c:#task_contending";
+    let other = "dmesg.WARNING:at_kernel/sched/deadline.c:#task_non_contending";
+    let base = failed(30, &[(other, 2)], "");
+    let side = failed(30, &[(contending, 6), (other, 6)], "");
+    is(
+        &compared(&[("8384c98fed8762cf", &base), ("0e52e2609c893e6e423dfcdbeab", &side)]),
+        "\
+=========================================================================================$
+commit: $
+  8384c98fed8762cf$
+  0e52e2609c893e6e423dfcdbeab$
+$
+8384c98fed8762cf 0e52e2609c893e6e423dfcdbeab $
+---------------- --------------------------- $
+       fail:runs  %reproduction    fail:runs$
+           |             |             |    $
+           :30          20%           6:30    dmesg.WARNING:at_kernel/sched/deadline.c:#task_contending$
+          2:30          13%           6:30    dmesg.WARNING:at_kernel/sched/deadline.c:#task_non_contending$
+",
+    );
+}
+
+#[test]
+fn failures_stand_before_what_was_measured() {
+    // Of a report of May 2023. The run that was cut short counts among the failures only.
+    let cut = &[
+        ("last_state.booting", 1),
+        ("last_state.is_incomplete_run", 1),
+    ];
+    let measured = |value: f64, runs: usize| {
+        format!(r#""filebench.sum_operations/s": {:?}, "#, vec![value; runs])
+    };
+    let base = failed(25, &[], &measured(515.95, 25));
+    let bad = failed(3, &[], &measured(257.98, 3));
+    let fix = failed(3, cut, &measured(515.92, 3));
+    let comparison = compared(&[
+        ("dcb45fd7f501f864", &base),
+        ("v6.3-rc2", &bad),
+        ("32715af441411a5a266606be08f", &fix),
+    ]);
+    is(
+        &comparison,
+        "\
+=========================================================================================$
+commit: $
+  dcb45fd7f501f864$
+  v6.3-rc2$
+  32715af441411a5a266606be08f$
+$
+dcb45fd7f501f864                    v6.3-rc2 32715af441411a5a266606be08f $
+---------------- --------------------------- --------------------------- $
+       fail:runs  %reproduction    fail:runs  %reproduction    fail:runs$
+           |             |             |             |             |    $
+           :25           0%            :3           33%           1:3     last_state.booting$
+           :25           0%            :3           33%           1:3     last_state.is_incomplete_run$
+         %stddev     %change         %stddev     %change         %stddev$
+             \\          |                \\          |                \\  $
+    515.95           -50.0%     257.98            -0.0%     515.92        filebench.sum_operations/s$
+",
+    );
+    assert_eq!(comparison.sides[2].runs, (2, 2));
+    assert_eq!(comparison.rows[2].cells[2].values.len(), 2);
+}

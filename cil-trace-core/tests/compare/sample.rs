@@ -38,7 +38,7 @@ pub fn aliases(pairs: &[(&str, &str)]) -> BTreeMap<String, String> {
 /// A side of matrices by test case; the only case has no name.
 pub fn side(label: &str, cases: &[(&str, &str)]) -> Side {
     let samples = |json: &str| {
-        let matrix = Matrix::parse(json).unwrap();
+        let matrix = Matrix::read(json.as_bytes()).unwrap();
         Samples::new(Vec::new(), vec![("matrix.json".to_owned(), matrix)])
     };
     Side {

@@ -2,8 +2,8 @@
 
 use super::{format, usage};
 use crate::options::{CompareOptions, SidePath};
-use cil_trace_core::compare::Options;
 use cil_trace_core::compare::style::Style;
+use cil_trace_core::compare::{Options, matrix};
 use cil_trace_core::report::format::Format;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::error::ErrorKind;
@@ -148,9 +148,11 @@ fn name(path: &Path) -> String {
             .map(|name| name.to_string_lossy().into_owned())
     };
     match last(path) {
-        Some(name) if name == MATRIX => path.parent().and_then(last).unwrap_or(name),
+        Some(name) if matrix::FILES.contains(&name.as_str()) => {
+            path.parent().and_then(last).unwrap_or(name)
+        }
         Some(name) => {
-            let stem = [".data", ".json"]
+            let stem = [".data", ".json", ".json.gz"]
                 .iter()
                 .find_map(|end| name.strip_suffix(end));
             stem.unwrap_or(&name).to_owned()
@@ -158,9 +160,6 @@ fn name(path: &Path) -> String {
         None => path.display().to_string(),
     }
 }
-
-/// What LKP calls every matrix.
-const MATRIX: &str = "matrix.json";
 
 fn style() -> impl TypedValueParser<Value = Style> {
     PossibleValuesParser::new(Style::ALL.iter().map(|style| style.name()))
@@ -194,7 +193,8 @@ mod tests {
                 .map(|(label, _)| label)
                 .collect::<Vec<_>>()
         };
-        assert_eq!(names(&["a/matrix.json", "b/matrix.json"]), ["a", "b"]);
+        assert_eq!(names(&["a/matrix.json", "b/matrix.json.gz"]), ["a", "b"]);
+        assert_eq!(names(&["a/x.json.gz", "b/y=z.data"]), ["x", "y=z"]);
         assert_eq!(names(&["x/a.data", "y/a.data"]), ["x/a.data", "y/a.data"]);
     }
 }

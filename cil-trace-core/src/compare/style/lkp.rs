@@ -19,11 +19,54 @@ const LATER: usize = CHANGE + 1 + FIRST;
 /// What heads the names of test cases, where the rows of a metric are test cases.
 const CASES: &str = "testcase/testparams/testbox";
 
+/// Rows of one kind, below a head of their own.
+struct Part {
+    /// The head's two lines, for the first side.
+    first: [&'static str; 2],
+    /// For each later one.
+    later: [&'static str; 2],
+    change: fn(Size) -> String,
+    value: fn(&Cell) -> String,
+}
+
+/// In how many runs something happened.
+const FAILURES: Part = Part {
+    first: ["       fail:runs", "           |    "],
+    later: [
+        "  %reproduction    fail:runs",
+        "         |             |    ",
+    ],
+    change: reproduction,
+    value: failures,
+};
+
+/// What was measured.
+const MEASURED: Part = Part {
+    first: ["         %stddev", "             \\  "],
+    later: [
+        "     %change         %stddev",
+        "        |                \\  ",
+    ],
+    change: size,
+    value,
+};
+
 pub(super) fn table(comparison: &Comparison) -> String {
     let mut text = header(comparison);
-    for row in comparison.shown() {
-        text.push_str(&self::row(row));
-        let _ = writeln!(text, "  {}", name(row, comparison));
+    let (failed, measured): (Vec<&Row>, Vec<&Row>) =
+        comparison.shown().partition(|row| row.is_failure());
+    let others = comparison.sides.len().saturating_sub(1);
+    for (part, rows) in [(FAILURES, failed), (MEASURED, measured)] {
+        if rows.is_empty() {
+            continue;
+        }
+        for (first, later) in part.first.into_iter().zip(part.later) {
+            let _ = writeln!(text, "{first}{}", later.repeat(others));
+        }
+        for row in rows {
+            text.push_str(&self::row(row, &part));
+            let _ = writeln!(text, "  {}", name(row, comparison));
+        }
     }
     text.push('\n');
     text
@@ -33,6 +76,10 @@ pub(super) fn table(comparison: &Comparison) -> String {
 fn name(row: &Row, comparison: &Comparison) -> String {
     match row.of {
         Of::Cases => format!("GEO-MEAN {}", row.metric),
+        // Of failures there is no mean, whose row would name them.
+        Of::Case(case) if row.is_failure() && comparison.cases.len() > 1 => {
+            format!("{} {}", row.metric, comparison.cases[case])
+        }
         Of::Case(case) if comparison.cases.len() > 1 => comparison.cases[case].clone(),
         Of::Case(_) => row.metric.clone(),
     }
@@ -64,28 +111,17 @@ fn header(comparison: &Comparison) -> String {
         names.push_str(CASES);
         lines.push_str(&"-".repeat(CASES.len()));
     }
-    let others = comparison.sides.len().saturating_sub(1);
     let _ = writeln!(text, "{names}\n{lines}");
-    let _ = writeln!(
-        text,
-        "         %stddev{}",
-        "     %change         %stddev".repeat(others)
-    );
-    let _ = writeln!(
-        text,
-        "             \\  {}",
-        "        |                \\  ".repeat(others)
-    );
     text
 }
 
-fn row(row: &Row) -> String {
+fn row(row: &Row, part: &Part) -> String {
     let mut text = String::new();
     for (index, cell) in row.cells.iter().enumerate() {
         if let Some(change) = index.checked_sub(1).and_then(|side| row.changes.get(side)) {
-            text.push_str(&size(change.size));
+            text.push_str(&(part.change)(change.size));
         }
-        text.push_str(&value(cell));
+        text.push_str(&(part.value)(cell));
     }
     text
 }
@@ -107,6 +143,31 @@ fn size(size: Size) -> String {
         Size::New => format!("{:>CHANGE$}  ", "new"),
         Size::Unknown => format!("{:>CHANGE$}  ", ""),
     }
+}
+
+/// By how many more of a hundred runs had it.
+fn reproduction(size: Size) -> String {
+    match size {
+        Size::Points(points) => format!("{points:>CHANGE$.0}% "),
+        _ => format!("{:>CHANGE$}  ", ""),
+    }
+}
+
+/// How many runs had it, of how many; without a number if none had.
+fn failures(cell: &Cell) -> String {
+    const FAILED: usize = VALUE + 1;
+    const RUNS: usize = DEVIATION - 2;
+    let runs = cell.values.len();
+    if runs == 0 {
+        return format!("{:>FAILED$} {:RUNS$}", "-", "");
+    }
+    let failed: f64 = cell.values.iter().sum();
+    let failed = if failed == 0.0 {
+        String::new()
+    } else {
+        format!("{}", failed.trunc())
+    };
+    format!("{failed:>FAILED$}:{runs:<RUNS$}")
 }
 
 fn value(cell: &Cell) -> String {

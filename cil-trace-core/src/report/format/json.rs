@@ -1,23 +1,11 @@
 //! The report as JSON: whole, or the keys that were asked for.
 
 use super::RenderError;
+use crate::report::HEAD;
 use crate::report::schema::Report;
 use crate::report::sections::Section;
 use crate::report::summary;
 use serde_json::{Map, Value};
-
-/// Keys that are always there: a part of a report must still say what it is a part of.
-const ALWAYS: &[&str] = &[
-    "schema",
-    "tool",
-    "kernel",
-    "command",
-    "scope",
-    "started_at",
-    "duration_ns",
-    "interrupted",
-    "window",
-];
 
 /// One object on one line.
 ///
@@ -29,11 +17,8 @@ pub fn render(report: &Report, sections: &[&Section]) -> Result<String, RenderEr
     }
     let mut whole = serde_json::to_value(report)?;
     let mut part = Map::new();
-    for key in ALWAYS
-        .iter()
-        .copied()
-        .chain(sections.iter().map(|s| s.name))
-    {
+    // A part of a report must still say what it is a part of.
+    for key in HEAD.iter().copied().chain(sections.iter().map(|s| s.name)) {
         let value = match key {
             summary::NAME => summary::lines(report).into(),
             // A section that is absent was asked for by name: null says that it is known.

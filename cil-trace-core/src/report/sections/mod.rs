@@ -107,10 +107,11 @@ pub fn find(name: &str) -> Option<&'static Section> {
 }
 
 impl Section {
-    /// Whether its rows were counted, so that none means nothing happened.
+    /// Whether its rows were counted, so that none means nothing happened. What no probe counts,
+    /// always is.
     #[must_use]
     pub fn measured(&self, report: &Report) -> bool {
-        self.probes.first().is_some_and(|first| {
+        self.probes.first().is_none_or(|first| {
             let mut outcomes = report.probes.iter();
             outcomes.any(|row| row.probe == first.name() && row.outcome.measured())
         })

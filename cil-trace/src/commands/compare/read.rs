@@ -7,15 +7,12 @@ use crate::options::SidePath;
 use anyhow::{Context as _, Result, bail};
 use cil_trace_core::compare::Side;
 use cil_trace_core::compare::devices::Layout;
-use cil_trace_core::compare::matrix::Matrix;
+use cil_trace_core::compare::matrix::{self, Matrix};
 use cil_trace_core::compare::run::Run;
 use cil_trace_core::compare::samples::Samples;
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
-
-/// LKP puts the averages of a matrix beside it.
-const MATRIX: &str = "matrix.json";
 
 /// Reads all sides; devices get the names that the first recording of a test case has for them.
 ///
@@ -54,10 +51,9 @@ fn samples(
         let name = file.display().to_string();
         // What is no JSON is tried as a recording, whose errors say what else it may be.
         if is_json(file) && !begins_as_sqlite(file) {
-            let text = fs::read_to_string(file).with_context(|| format!("cannot read {name}"))?;
-            let matrix = Matrix::parse(&text).with_context(|| {
-                format!("{name} is no matrix: it must be JSON of the form {{\"metric\": [run 1, run 2, ..]}}")
-            })?;
+            let bytes = fs::read(file).with_context(|| format!("cannot read {name}"))?;
+            let matrix =
+                Matrix::read(&bytes).with_context(|| format!("{name} is no matrix of LKP's"))?;
             matrices.push((name, matrix));
         } else {
             let model = open(file)?;
@@ -74,6 +70,9 @@ fn samples(
 fn directory(path: &Path) -> Result<BTreeMap<String, Vec<PathBuf>>> {
     let shown = path.display();
     let own = files(path)?;
+    if whole_matrix(path, &own).is_some() {
+        return Ok(BTreeMap::from([(String::new(), own)]));
+    }
     let mut cases = BTreeMap::new();
     for entry in entries(path)?.into_iter().filter(|entry| entry.is_dir()) {
         let found = files(&entry)?;
@@ -106,11 +105,16 @@ fn files(path: &Path) -> Result<Vec<PathBuf>> {
     files.retain(|file| {
         file.is_file() && (is_json(file) || begins_as_sqlite(file)) && !is_older(file)
     });
-    let matrix = path.join(MATRIX);
-    if files.contains(&matrix) {
+    if let Some(matrix) = whole_matrix(path, &files) {
         files.retain(|file| *file == matrix || !is_json(file));
     }
     Ok(files)
+}
+
+/// The matrix among the files of a directory, beside which no other JSON counts.
+fn whole_matrix(directory: &Path, files: &[PathBuf]) -> Option<PathBuf> {
+    let mut matrices = matrix::FILES.iter().map(|name| directory.join(name));
+    matrices.find(|matrix| files.contains(matrix))
 }
 
 /// Sorted by name, none that is hidden.
@@ -128,9 +132,10 @@ fn entries(path: &Path) -> Result<Vec<PathBuf>> {
     Ok(entries)
 }
 
+/// By its name, packed or not.
 fn is_json(path: &Path) -> bool {
-    path.extension()
-        .is_some_and(|extension| extension == "json")
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    name.ends_with(".json") || name.ends_with(".json.gz")
 }
 
 /// What `record` kept of the recording before.
