@@ -4,7 +4,7 @@
 //! ranges to the kernel side, which turns an address into a bit of [`Group`] by binary search.
 
 /// Most ranges that the kernel side searches; a power of two.
-pub const MAX_RANGES: usize = 128;
+pub const MAX_RANGES: usize = 256;
 
 /// Code from `start` up to, not including, `end`.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
@@ -96,6 +96,32 @@ groups! {
     /// Changes of a file that end with a log force when it was opened with `O_SYNC` or `O_DSYNC`.
     SyncedChange = 18 => "synced-change", [
         "xfs_log_force_inode", "xfs_file_fallocate", "__xfs_file_fallocate", "xfs_file_remap_range",
+    ];
+    /// What a lock is taken by: who waits is whoever calls these.
+    Locking = 19 => "locking", [
+        "native_queued_spin_lock_slowpath", "__pv_queued_spin_lock_slowpath", "_raw_spin_lock",
+        "_raw_spin_lock_bh", "_raw_spin_lock_irq", "_raw_spin_lock_irqsave", "_raw_spin_trylock",
+        "queued_read_lock_slowpath", "queued_write_lock_slowpath", "_raw_read_lock",
+        "_raw_read_lock_bh", "_raw_read_lock_irq", "_raw_read_lock_irqsave", "_raw_write_lock",
+        "_raw_write_lock_bh", "_raw_write_lock_irq", "_raw_write_lock_irqsave",
+        "rwsem_down_read_slowpath", "rwsem_down_write_slowpath", "down_read", "down_read_killable",
+        "down_read_interruptible", "down_write", "down_write_killable", "__percpu_down_read",
+        "percpu_down_write", "percpu_rwsem_wait", "mutex_lock",
+        "mutex_lock_interruptible", "mutex_lock_killable", "mutex_lock_io", "__mutex_lock",
+        "__mutex_lock_slowpath", "__mutex_lock_killable_slowpath",
+        "__mutex_lock_interruptible_slowpath", "ww_mutex_lock", "__ww_mutex_lock",
+        "rt_mutex_lock", "rt_mutex_slowlock", "__rt_mutex_slowlock", "down", "__down",
+        "___down_common", "__down_common", "down_interruptible", "down_killable", "down_timeout",
+        "__down_interruptible", "__down_killable", "__down_timeout",
+    ];
+    /// BPF's own maps and buffers: their locks are those of the tracer.
+    Bpf = 20 => "bpf", [
+        "htab_map_update_elem", "htab_map_delete_elem", "__htab_percpu_map_update_elem",
+        "htab_percpu_map_update_elem", "bpf_percpu_hash_update", "alloc_htab_elem",
+        "free_htab_elem", "__pcpu_freelist_pop", "__pcpu_freelist_push", "pcpu_freelist_pop",
+        "pcpu_freelist_push", "__bpf_ringbuf_reserve", "bpf_ringbuf_reserve",
+        "bpf_ringbuf_output", "htab_lru_map_update_elem", "bpf_lru_pop_free", "bpf_lru_push_free",
+        "raw_res_spin_lock", "resilient_queued_spin_lock_slowpath",
     ];
 }
 

@@ -71,6 +71,17 @@ impl Hist {
         buckets: [0; BUCKETS],
     };
 
+    /// Adds the histogram of another CPU.
+    pub fn merge(&mut self, other: &Self) {
+        self.count += other.count;
+        self.sum = self.sum.wrapping_add(other.sum);
+        self.max = self.max.max(other.max);
+        self.not_min = self.not_min.max(other.not_min);
+        for (into, from) in self.buckets.iter_mut().zip(&other.buckets) {
+            *into = into.wrapping_add(*from);
+        }
+    }
+
     /// Records one value.
     #[inline(always)]
     pub fn record(&mut self, value: u64) {

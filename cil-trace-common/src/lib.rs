@@ -5,6 +5,9 @@
 //! a map is read or a report is written.
 #![no_std]
 
+#[cfg(test)]
+extern crate std;
+
 /// One enumeration that both sides share: a stable number and a name for each variant.
 ///
 /// The numbers cross the kernel boundary; the names are the words of reports, JSON and metrics.
@@ -49,13 +52,16 @@ pub mod event;
 pub mod flight;
 pub mod function;
 pub mod hist;
+pub mod hold;
 pub mod key;
+pub mod lock;
 pub mod loss;
 pub mod metric;
 pub mod offset;
 pub mod probe;
 pub mod process;
 pub mod scope;
+pub mod slot;
 pub mod stack;
 
 /// Declares that a map key or value may be copied to and from the kernel as bytes.
@@ -79,10 +85,17 @@ pod!(
     function::Range,
     hist::Hist,
     key::Key,
+    lock::Blocked,
+    lock::Caller,
+    lock::Calls,
+    lock::LockStack,
+    lock::Other,
+    lock::ProcessWait,
     process::Process,
     scope::Scope,
     scope::State,
     stack::Stack,
+    slot::Slot,
     stack::StackKey,
     stack::StackSum,
 );

@@ -19,6 +19,8 @@ pub enum Label {
     Cause,
     /// A [`FsyncKind`](crate::cause::FsyncKind).
     Fsync,
+    /// A [`Lock`](crate::lock::Lock).
+    Lock,
 }
 
 macro_rules! metrics {
@@ -155,4 +157,18 @@ metrics! {
     AilLocked = 102 => "ail_locked", Counter, "1", None;
     /// AIL items already being flushed.
     AilFlushing = 103 => "ail_flushing", Counter, "1", None;
+
+    /// Calls of `xfs_ilock` by the locks that they take.
+    IlockAcquired = 120 => "ilock_acquired", Counter, "1", Lock;
+    /// Calls of `xfs_ilock_nowait`.
+    IlockTried = 121 => "ilock_tried", Counter, "1", Lock;
+    /// Calls of `xfs_ilock_nowait` that did not get the locks.
+    IlockTryFailed = 122 => "ilock_try_failed", Counter, "1", Lock;
+    /// Calls of `xfs_ilock` soon after a trylock of the same inode by the same thread, with no
+    /// unlock in between. Of the inodes that are sampled.
+    IlockAfterTry = 123 => "ilock_try_then_lock", Counter, "1", Lock;
+    /// Contended waits for a lock.
+    LockWait = 124 => "lock_wait", Histogram, "ns", Lock;
+    /// How long a lock was held. Locks of inodes: of the inodes that are sampled.
+    LockHold = 125 => "lock_hold", Histogram, "ns", Lock;
 }

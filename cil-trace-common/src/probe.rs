@@ -47,5 +47,23 @@ named_enum! {
         OffCpu = 20 => "offcpu",
         /// Which code processes have mapped, by which their stacks are read.
         UserCode = 21 => "user-code",
+        /// Locks of inodes taken by `xfs_ilock`, and how long they are held.
+        Ilock = 22 => "ilock",
+        /// When `xfs_ilock` has got its locks, and whether `xfs_ilock_nowait` has.
+        IlockReturn = 23 => "ilock-return",
+        /// Contended waits for spinlocks.
+        SpinWaits = 24 => "spin-waits",
+        /// Contended waits for rwlocks.
+        RwlockWaits = 25 => "rwlock-waits",
+        /// Contended waits for rwsems.
+        RwsemWaits = 26 => "rwsem-waits",
+        /// Contended waits for mutexes.
+        MutexWaits = 27 => "mutex-waits",
+        /// Contended waits for semaphores.
+        SemaphoreWaits = 28 => "semaphore-waits",
+        /// Who holds what others wait for, and where they sleep meanwhile.
+        Holders = 29 => "holders",
+        /// How long a commit or a push holds `xc_ctx_lock`.
+        CtxLockHold = 30 => "ctx-lock-hold",
     }
 }

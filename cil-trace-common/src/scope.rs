@@ -35,10 +35,24 @@ pub struct State {
     pub ranges: u32,
     /// Bits of [`State`]: which ends are seen by function returns.
     pub ends: u32,
-    /// Not used.
-    pub reserved: u32,
+    /// Of inodes, 1 in this many plus 1 has its holds measured; a power of two less 1.
+    pub sampling: u32,
+    /// Numbers that devices may have; see [`crate::slot`].
+    pub slots: u32,
+    /// Number of the reading that the longest waits belong to.
+    pub epoch: u32,
+    /// 1 if locks without a name of their own are wanted too.
+    pub other_locks: u32,
+    /// Bit by number of [`crate::lock::Kind`]: waits taken from the contention tracepoints.
+    pub by_event: u32,
+    /// The same: waits taken from the functions of the slow paths.
+    pub by_function: u32,
+    /// 1 if rwsems' slow paths are seen by function, whoever wants their waits.
+    pub rwsem_by_function: u32,
     /// Bit by number of [`Probe`]: what is measured or approximated.
     pub probes: u64,
+    /// When the window opened, CLOCK_MONOTONIC nanoseconds.
+    pub since: u64,
     /// Address of `xlog_cil_push_work`, or 0.
     pub push_work: u64,
     /// Address of `loop_rootcg_workfn`, or 0.
@@ -66,4 +80,12 @@ impl State {
     pub const FORCE_END: u32 = 1;
     /// The end of an fsync is seen by a function's return.
     pub const FSYNC_END: u32 = 2;
+    /// The return of `xfs_ilock` is seen, but not what it was called with.
+    pub const ILOCK_ASKED: u32 = 4;
+    /// The return of `xfs_ilock` is seen.
+    pub const ILOCK_RETURN: u32 = 32;
+    /// The hold of the context lock by a commit is seen by function.
+    pub const CTX_COMMIT: u32 = 8;
+    /// The hold of the context lock by a push is seen by function.
+    pub const CTX_PUSH: u32 = 16;
 }

@@ -53,6 +53,21 @@ impl Histogram {
         }
     }
 
+    /// A histogram of `n` times as many values, for a sample of 1 in `n`.
+    #[must_use]
+    pub fn times(&self, n: u64) -> Self {
+        let buckets = self.buckets.iter();
+        Self {
+            count: self.count.saturating_mul(n),
+            sum: self.sum.wrapping_mul(n),
+            min: self.min,
+            max: self.max,
+            buckets: buckets
+                .map(|(&index, &count)| (index, count.saturating_mul(n)))
+                .collect(),
+        }
+    }
+
     /// Adds another histogram to this one; associative and commutative.
     pub fn merge(&mut self, other: &Self) {
         if other.count == 0 {

@@ -9,12 +9,14 @@ pub mod history;
 
 mod kernel;
 mod layout;
+mod locks;
 mod outcome;
 mod resolve;
 mod way;
 
 pub use kernel::{Home, Kernel, Part, source_name, version};
 pub use layout::Layout;
+pub use locks::absent_locks;
 pub use outcome::{Obstacle, outcomes};
 pub use resolve::{OpenWay, Place, Resolution, Site, resolve, site, ways};
 pub use way::{Attach, Program, Way};
@@ -32,6 +34,10 @@ pub enum Set {
     Log,
     /// Cache flushes and fsyncs.
     Flush,
+    /// Locks of inodes.
+    Ilock,
+    /// Contended locks.
+    Locks,
     /// Samples of what the CPUs run.
     Cpu,
     /// Time off the CPUs.
@@ -40,7 +46,14 @@ pub enum Set {
 
 impl Set {
     /// Every set.
-    pub const ALL: &'static [Self] = &[Self::Log, Self::Flush, Self::Cpu, Self::Offcpu];
+    pub const ALL: &'static [Self] = &[
+        Self::Log,
+        Self::Flush,
+        Self::Ilock,
+        Self::Locks,
+        Self::Cpu,
+        Self::Offcpu,
+    ];
 
     /// Whether it is in use unless others are asked for. Every switch of every thread costs the
     /// machine two stacks where time off the CPUs is measured.
@@ -55,6 +68,8 @@ impl Set {
         match self {
             Self::Log => "log",
             Self::Flush => "flush",
+            Self::Ilock => "ilock",
+            Self::Locks => "locks",
             Self::Cpu => "cpu",
             Self::Offcpu => "offcpu",
         }
@@ -66,6 +81,8 @@ impl Set {
         match self {
             Self::Log => "Commits, pushes, iclog writes, log forces, fsyncs and waits",
             Self::Flush => "Cache flushes and fsyncs",
+            Self::Ilock => "Locks of inodes: who takes them, how long they are waited for and held",
+            Self::Locks => "Every contended lock: its name, waits, callers and holders",
             Self::Cpu => "Samples of what the CPUs run, with stacks",
             Self::Offcpu => {
                 "Time that threads spend off the CPUs, with stacks; costs more than the rest"
@@ -151,13 +168,21 @@ const fn near(programs: &'static [Program], approximation: &'static str) -> Way 
 }
 
 use Otherwise::{Approximated, Skipped};
-use Set::{Cpu, Flush, Log, Offcpu};
+use Set::{Cpu, Flush, Ilock, Locks, Log, Offcpu};
 
 /// Where a bio has a disk (before 5.12), it is queued without its partition; and without data it has
 /// not even been remapped from one.
 const NO_PARTITION: &str = "BIO_DISK";
 /// A tracepoint is missing.
 const NO_EVENT: &str = "this kernel has no such tracepoint";
+const NO_CONTENTION: &str = "no lock:contention tracepoints (they came with 5.19)";
+/// Waits by the tracepoints, where those come first on the slow path.
+const CONTENTION: Way = measured(programs![
+    RawTracepoint contention_begin,
+    RawTracepoint contention_end,
+]);
+const CTX_LOCK_BY_EVENTS: &str = "a hold begins with the commit or push, or where a contended wait \
+    in it ends; it ends with the commit, or where the push asks for iclog space: an upper bound";
 const END_BY_SLEEP: &str = "the end is the moment at which the task runs again after the last \
     sleep inside; calls that do not sleep are counted and have no latency";
 
@@ -165,7 +190,7 @@ const END_BY_SLEEP: &str = "the end is the moment at which the task runs again a
 pub const PROBES: &[Row] = &[
     Row {
         probe: Probe::Descendants,
-        sets: &[Log, Flush, Cpu, Offcpu],
+        sets: &[Log, Flush, Ilock, Locks, Cpu, Offcpu],
         quantity: "which processes descend from the command",
         layouts: &[&[&["TASK_PID", "TASK_TGID", "TASK_SIGNAL", "SIGNAL_LIVE"]]],
         ways: &[measured(programs![
@@ -212,11 +237,11 @@ pub const PROBES: &[Row] = &[
         sets: &[Log],
         quantity: "wait of a commit for xc_ctx_lock",
         layouts: &[DEV_OF_TRANS, CIL_OF_MOUNT, &[&["CIL_CTX_LOCK"]]],
-        ways: &[measured(programs![
-            RawTracepoint contention_begin,
-            RawTracepoint contention_end,
-        ])],
-        otherwise: Skipped("no lock:contention tracepoints (they came with 5.19)"),
+        ways: &[
+            measured(programs![Fentry rwsem_down_read_slowpath, Fexit rwsem_down_read_slowpath]),
+            CONTENTION,
+        ],
+        otherwise: Skipped(NO_CONTENTION),
     },
     Row {
         probe: Probe::Throttle,
@@ -441,6 +466,177 @@ pub const PROBES: &[Row] = &[
             RawTracepoint workqueue_execute_start,
             RawTracepoint workqueue_execute_end,
         ])],
+        otherwise: Skipped(NO_EVENT),
+    },
+    Row {
+        probe: Probe::Ilock,
+        sets: &[Ilock],
+        quantity: "locks of inodes: calls, callers, holds",
+        layouts: &[DEV_OF_INODE],
+        ways: &[
+            // A million a second: without helpers, where the verifier allows it.
+            measured(programs![
+                BtfTracepoint xfs_ilock,
+                BtfTracepoint xfs_ilock_nowait,
+                BtfTracepoint xfs_iunlock,
+                BtfTracepoint xfs_ilock_demote,
+            ]),
+            measured(programs![
+                RawTracepoint xfs_ilock,
+                RawTracepoint xfs_ilock_nowait,
+                RawTracepoint xfs_iunlock,
+                RawTracepoint xfs_ilock_demote,
+            ]),
+        ],
+        otherwise: Skipped(NO_EVENT),
+    },
+    Row {
+        probe: Probe::IlockReturn,
+        sets: &[Ilock],
+        quantity: "when xfs_ilock has got its locks; failed trylocks",
+        layouts: &[DEV_OF_INODE],
+        ways: &[
+            measured(programs![Fexit xfs_ilock, Fexit xfs_ilock_nowait]),
+            measured(programs![Kretprobe xfs_ilock, Kretprobe xfs_ilock_nowait]),
+        ],
+        otherwise: Approximated(
+            "a hold begins with the call, or where a contended wait in it ends; failed trylocks are \
+             not counted",
+        ),
+    },
+    Row {
+        probe: Probe::SpinWaits,
+        sets: &[Locks],
+        quantity: "contended waits for spinlocks",
+        layouts: &[],
+        ways: &[
+            measured(programs![
+                Fentry native_queued_spin_lock_slowpath,
+                Fexit native_queued_spin_lock_slowpath,
+                Fentry __pv_queued_spin_lock_slowpath,
+                Fexit __pv_queued_spin_lock_slowpath,
+            ]),
+            near(
+                CONTENTION.programs,
+                "the short waits of the one next in line (the lock's pending bit) are not seen",
+            ),
+        ],
+        otherwise: Skipped(NO_CONTENTION),
+    },
+    Row {
+        probe: Probe::RwlockWaits,
+        sets: &[Locks],
+        quantity: "contended waits for rwlocks",
+        layouts: &[],
+        ways: &[
+            measured(programs![
+                Fentry queued_read_lock_slowpath,
+                Fexit queued_read_lock_slowpath,
+                Fentry queued_write_lock_slowpath,
+                Fexit queued_write_lock_slowpath,
+            ]),
+            near(CONTENTION.programs, "readers in interrupts are not seen"),
+        ],
+        otherwise: Skipped(NO_CONTENTION),
+    },
+    Row {
+        probe: Probe::RwsemWaits,
+        sets: &[Ilock, Locks],
+        quantity: "contended waits for rwsems, which locks of inodes are",
+        layouts: &[],
+        ways: &[
+            measured(programs![
+                Fentry rwsem_down_read_slowpath,
+                Fexit rwsem_down_read_slowpath,
+                Fentry rwsem_down_write_slowpath,
+                Fexit rwsem_down_write_slowpath,
+            ]),
+            near(
+                CONTENTION.programs,
+                "a writer's optimistic spinning is not seen: a lower bound",
+            ),
+        ],
+        otherwise: Skipped(NO_CONTENTION),
+    },
+    Row {
+        probe: Probe::MutexWaits,
+        sets: &[Locks],
+        quantity: "contended waits for mutexes",
+        layouts: &[],
+        ways: &[
+            CONTENTION,
+            measured(programs![Fentry __mutex_lock_slowpath, Fexit __mutex_lock_slowpath]),
+        ],
+        otherwise: Skipped(NO_CONTENTION),
+    },
+    Row {
+        probe: Probe::SemaphoreWaits,
+        sets: &[Locks],
+        quantity: "contended waits for semaphores, which locks of buffers are",
+        layouts: &[],
+        ways: &[CONTENTION, measured(programs![Fentry __down, Fexit __down])],
+        otherwise: Skipped(NO_CONTENTION),
+    },
+    Row {
+        probe: Probe::CtxLockHold,
+        sets: &[Log],
+        quantity: "holds of xc_ctx_lock by commits and pushes",
+        layouts: &[DEV_OF_TRANS, CIL_OF_MOUNT, &[&["CIL_CTX_LOCK"]]],
+        ways: &[
+            measured(programs![
+                Fentry xlog_cil_commit,
+                Fexit xlog_cil_commit,
+                Fexit xlog_cil_ctx_switch,
+            ]),
+            measured(programs![
+                Kprobe xlog_cil_commit,
+                Kretprobe xlog_cil_commit,
+                Kretprobe xlog_cil_ctx_switch,
+            ]),
+            near(
+                programs![
+                    Fentry xlog_cil_commit,
+                    Fexit xlog_cil_commit,
+                    RawTracepoint xlog_iclog_get_space,
+                ],
+                "a push's hold ends where it asks for iclog space, so it is an upper bound",
+            ),
+            near(
+                programs![
+                    Kprobe xlog_cil_commit,
+                    Kretprobe xlog_cil_commit,
+                    RawTracepoint xlog_iclog_get_space,
+                ],
+                "a push's hold ends where it asks for iclog space, so it is an upper bound",
+            ),
+            near(
+                programs![
+                    RawTracepoint xfs_trans_commit,
+                    RawTracepoint xfs_trans_commit_items,
+                    RawTracepoint xfs_trans_free,
+                    RawTracepoint xlog_iclog_get_space,
+                ],
+                CTX_LOCK_BY_EVENTS,
+            ),
+            near(
+                programs![
+                    RawTracepoint xfs_trans_commit,
+                    RawTracepoint xfs_trans_commit_items,
+                    RawTracepoint xfs_trans_free,
+                    Kprobe xlog_state_get_iclog_space,
+                    Kretprobe xlog_state_get_iclog_space,
+                ],
+                CTX_LOCK_BY_EVENTS,
+            ),
+        ],
+        otherwise: Skipped(NO_EVENT),
+    },
+    Row {
+        probe: Probe::Holders,
+        sets: &[Locks],
+        quantity: "where the holder of a lock sleeps while others wait for it",
+        layouts: &[&[&["TASK_PID", "TASK_TGID", "TASK_COMM", "RWSEM_OWNER"]]],
+        ways: &[measured(programs![BtfTracepoint sched_waking])],
         otherwise: Skipped(NO_EVENT),
     },
     Row {

@@ -3,6 +3,7 @@
 use crate::device::Dev;
 use cil_trace_common::cause::{Cause, FsyncKind};
 use cil_trace_common::key::Key;
+use cil_trace_common::lock::Lock;
 use cil_trace_common::metric::{Label, Metric};
 
 /// Identifies one counter or histogram.
@@ -12,11 +13,13 @@ pub struct Series {
     pub metric: Metric,
     /// The device: a filesystem's, or a whole disk, as the metric says.
     pub dev: Dev,
-    /// The number of a [`Cause`] or [`FsyncKind`]; see [`Series::cause`] and [`Series::fsync`].
+    /// The number of a [`Cause`], [`FsyncKind`] or [`Lock`]; see [`Series::cause`],
+    /// [`Series::fsync`] and [`Series::lock`].
     pub label: u16,
     /// The device above, or [`Dev::NONE`].
     pub via: Dev,
-    /// Id of the stack of a flush that nothing explains.
+    /// Id of the stack of a flush that nothing explains, or of a stack that holds only the function
+    /// by which a lock is named.
     pub stack: Option<u32>,
 }
 
@@ -41,6 +44,7 @@ impl Series {
             Label::None => true,
             Label::Cause => Cause::from_u16(key.label).is_some(),
             Label::Fsync => FsyncKind::from_u16(key.label).is_some(),
+            Label::Lock => Lock::from_u16(key.label).is_some(),
         };
         known.then_some(Self {
             metric,
@@ -56,6 +60,14 @@ impl Series {
     pub fn cause(&self) -> Option<Cause> {
         (self.metric.label() == Label::Cause)
             .then(|| Cause::from_u16(self.label))
+            .flatten()
+    }
+
+    /// The lock, if the metric has one.
+    #[must_use]
+    pub fn lock(&self) -> Option<Lock> {
+        (self.metric.label() == Label::Lock)
+            .then(|| Lock::from_u16(self.label))
             .flatten()
     }
 

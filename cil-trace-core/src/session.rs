@@ -35,6 +35,8 @@ pub struct Header {
     pub probes: Vec<ProbeOutcome>,
     /// Devices in scope at the start.
     pub devices: Vec<Device>,
+    /// Locks that this kernel does not have, of those that are known by name.
+    pub absent_locks: Vec<String>,
 }
 
 /// The machine and its kernel.
@@ -191,8 +193,11 @@ pub struct Overhead {
     pub per_program: Vec<ProgramCost>,
     /// `bpf_run_ns` as a share of all CPUs' time in the window, percent.
     pub share_of_cpu_pct: f64,
-    /// 1 when nothing was sampled.
+    /// Of inodes, 1 in so many had its locks' holds and callers measured; 1 when all had.
     pub sampled_1_in: u32,
+    /// How long the runs were measured: the numbers above are scaled from that to the window. `None`
+    /// if that was all the time.
+    pub measured_ns: Option<u64>,
 }
 
 /// What one program cost.

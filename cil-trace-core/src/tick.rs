@@ -5,6 +5,7 @@ use crate::histogram::Histogram;
 use crate::series::Series;
 use crate::session::ProbeOutcome;
 use cil_trace_common::event::EventKind;
+use cil_trace_common::lock::Lock;
 use cil_trace_common::loss::LossCause;
 use cil_trace_common::probe::Probe;
 use cil_trace_common::stack::StackKind;
@@ -34,6 +35,12 @@ pub struct Tick {
     pub stacks: Vec<Stack>,
     /// Increments since the tick before.
     pub stack_rows: Vec<StackRow>,
+    /// Of inodes, 1 in so many had its locks' holds and callers measured; 0 and 1 are all.
+    pub sampled_1_in: u32,
+    /// Increments of `xfs_ilock` calls by caller, of the inodes sampled.
+    pub lock_callers: Vec<LockCaller>,
+    /// The longest waits of each lock.
+    pub blocked: Vec<Blocked>,
     /// Devices that are new, or of which more is known than before.
     pub devices: Vec<Device>,
     /// Probes that came out otherwise than was known before, because a module was loaded or
@@ -89,6 +96,8 @@ pub struct ProcessRow {
     pub flushes_requested: u64,
     /// Nanoseconds waited for the log.
     pub log_wait_ns: u64,
+    /// Nanoseconds waited for contended locks.
+    pub lock_wait_ns: u64,
 }
 
 impl ProcessRow {
@@ -100,6 +109,7 @@ impl ProcessRow {
             forces: less(self.forces, before.forces),
             flushes_requested: less(self.flushes_requested, before.flushes_requested),
             log_wait_ns: less(self.log_wait_ns, before.log_wait_ns),
+            lock_wait_ns: less(self.lock_wait_ns, before.lock_wait_ns),
             ..self.clone()
         }
     }
@@ -111,6 +121,7 @@ impl ProcessRow {
             .flushes_requested
             .saturating_add(more.flushes_requested);
         self.log_wait_ns = self.log_wait_ns.saturating_add(more.log_wait_ns);
+        self.lock_wait_ns = self.lock_wait_ns.saturating_add(more.lock_wait_ns);
         self.comm.clone_from(&more.comm);
         self.workload = more.workload;
     }
@@ -197,4 +208,70 @@ pub struct StackSums {
     pub time_ns: u64,
     /// How much, bytes.
     pub bytes: u64,
+}
+
+/// Calls of `xfs_ilock` from one function.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct LockCaller {
+    /// The lock.
+    pub lock: Lock,
+    /// The filesystem.
+    pub dev: Dev,
+    /// The function that called.
+    pub function: String,
+    /// How often.
+    pub count: u64,
+}
+
+/// One of the longest waits for a lock.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Blocked {
+    /// The lock.
+    pub lock: Lock,
+    /// The filesystem, or [`Dev::NONE`].
+    pub dev: Dev,
+    /// When it began, CLOCK_MONOTONIC nanoseconds.
+    pub start_ns: u64,
+    /// How long it was.
+    pub wait_ns: u64,
+    /// Who waited.
+    pub waiter: Thread,
+    /// Where.
+    pub waiter_stack: Option<u32>,
+    /// Who held the lock when the wait began, if the lock says so.
+    pub holder: Option<Thread>,
+    /// True if the holder is the last of perhaps several readers.
+    pub holder_is_reader: bool,
+    /// Where the holder slept meanwhile, if it did.
+    pub holder_stack: Option<u32>,
+    /// How long it slept there.
+    pub holder_slept_ns: u64,
+    /// The lock that the holder itself waited for.
+    pub next: Option<NextLock>,
+}
+
+/// The lock that a holder waited for.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct NextLock {
+    /// The lock.
+    pub lock: Lock,
+    /// The filesystem, or [`Dev::NONE`].
+    pub dev: Dev,
+    /// The function that waited, which names a lock without a name of its own; empty if unknown.
+    pub function: String,
+    /// How long it waited; 0 if it still did.
+    pub wait_ns: u64,
+    /// Who held that one, if the lock says so.
+    pub holder: Option<Thread>,
+}
+
+/// A thread by its names.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Thread {
+    /// Process id.
+    pub pid: u32,
+    /// Thread id.
+    pub tid: u32,
+    /// Command name.
+    pub comm: String,
 }

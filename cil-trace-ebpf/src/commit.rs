@@ -8,15 +8,12 @@ use crate::kernel::{
 use crate::maps::{CHECKPOINTS, armed};
 use crate::push::Checkpoint;
 use crate::stat::{EEXIST, add, atomic_add, count, key, lose_update, now, record, waited};
-use crate::{force, task};
+use crate::{ctx_lock, force, task};
 use aya_ebpf::bindings::BPF_NOEXIST;
 use aya_ebpf::macros::raw_tracepoint;
 use aya_ebpf::programs::RawTracePointContext;
 use cil_trace_common::metric::Metric;
 use cil_trace_common::probe::Probe;
-
-/// `flags` of `lock:contention_begin` for a reader of an rwsem (include/trace/events/lock.h).
-const LCB_F_READ: u32 = 2;
 
 #[raw_tracepoint(tracepoint = "xfs_trans_commit")]
 pub fn xfs_trans_commit(ctx: RawTracePointContext) -> i32 {
@@ -97,8 +94,11 @@ pub fn xfs_trans_free(_ctx: RawTracePointContext) -> i32 {
 }
 
 fn end() -> Option<()> {
-    armed()?;
+    let state = armed()?;
     let task = task::known()?;
+    if state.measures(Probe::CtxLockHold) {
+        ctx_lock::commit_ended(task);
+    }
     let commit = task.commit;
     let now = now();
     task.commit.start = if commit.roll != 0 { now } else { 0 };
@@ -139,33 +139,33 @@ fn end() -> Option<()> {
     Some(())
 }
 
-/// Only look-ups here: an update that takes a bucket lock on a lock's slow path can dead-lock.
-#[raw_tracepoint(tracepoint = "contention_begin")]
-pub fn contention_begin(ctx: RawTracePointContext) -> i32 {
-    if ctx.arg::<u32>(1) & LCB_F_READ != 0
-        && armed().is_some()
-        && let Some(task) = task::known()
+/// The current task begins to wait for an rwsem as a reader: perhaps for the context lock, in a
+/// commit. Only look-ups here: an update that takes a bucket lock on a lock's slow path can
+/// dead-lock.
+#[inline(always)]
+pub fn waits_for_lock(address: u64) {
+    if let Some(task) = task::known()
         && task.commit.start != 0
         && task.commit.inserted == 0
         && task.commit.lock_at == 0
-        && context_lock(task.commit.mount) == Some(ctx.arg(0))
+        && context_lock(task.commit.mount) == Some(address)
     {
         task.commit.lock_at = now();
     }
-    0
 }
 
-#[raw_tracepoint(tracepoint = "contention_end")]
-pub fn contention_end(ctx: RawTracePointContext) -> i32 {
-    if armed().is_some()
-        && let Some(task) = task::known()
+/// The current task has got a lock.
+#[inline(always)]
+pub fn got_lock(address: u64) {
+    if let Some(task) = task::known()
         && task.commit.lock_at != 0
-        && context_lock(task.commit.mount) == Some(ctx.arg(0))
+        && context_lock(task.commit.mount) == Some(address)
     {
-        task.commit.lock_ns += now() - task.commit.lock_at;
+        let now = now();
+        task.commit.lock_ns += now - task.commit.lock_at;
         task.commit.lock_at = 0;
+        task.ctx_lock_at = now;
     }
-    0
 }
 
 /// Address of a mount's `xc_ctx_lock`.

@@ -19,6 +19,8 @@
 
 mod ail;
 mod commit;
+mod contention;
+mod ctx_lock;
 mod device;
 mod flush;
 mod force;
@@ -27,13 +29,16 @@ mod functions;
 mod grant;
 mod iclog;
 mod iclog_functions;
+mod ilock;
 mod kernel;
 mod lifecycle;
+mod lock;
 mod maps;
 mod probe_context;
 mod profile;
 mod push;
 mod sched;
+mod slot;
 mod stack;
 mod stat;
 mod task;

@@ -2,19 +2,30 @@
 
 use crate::device::{Disk, Request};
 use crate::iclog::Iclog;
+use crate::ilock::{self, Asked};
+use crate::lock::{
+    Cpu, KEPT, NESTED, OTHER_PLACES, PROCESS_PLACES, SLEEPERS, STACK_PLACES, WANTED_PLACES, Wait,
+    Wanted,
+};
 use crate::profile::Departed;
 use crate::push::{Checkpoint, Queued};
 use crate::task::Task;
+use aya_ebpf::bindings::BPF_F_MMAPABLE;
 use aya_ebpf::macros::map;
 use aya_ebpf::maps::{Array, HashMap, PerCpuArray, PerCpuHashMap, RingBuf};
 use cil_trace_common::flight::Bio;
 use cil_trace_common::function::{MAX_RANGES, Range};
 use cil_trace_common::hist::Hist;
+use cil_trace_common::hold::{SETS, Set};
 use cil_trace_common::key::Key;
+use cil_trace_common::lock::{
+    Blocked, Caller, Calls, Frames, HISTS_EACH, Lock, LockStack, Other, ProcessWait,
+};
 use cil_trace_common::loss::LossCause;
 use cil_trace_common::probe::Probe;
 use cil_trace_common::process::Process;
 use cil_trace_common::scope::{Scope, State};
+use cil_trace_common::slot::{MOST, PLACES, Slot};
 use cil_trace_common::stack::{Stack, StackKey, StackSum};
 
 /// What user space may change while programs run.
@@ -83,6 +94,66 @@ pub static REQUESTS: HashMap<u64, Request> = HashMap::with_max_entries(16384, 0)
 /// Whole disks, by `dev_t`.
 #[map]
 pub static DISKS: HashMap<u32, Disk> = HashMap::with_max_entries(512, 0);
+
+/// Numbers of devices by hash of their `dev_t`; see [`cil_trace_common::slot`].
+#[map]
+pub static SLOTS: Array<Slot> = Array::with_max_entries(PLACES, 0);
+/// Devices by their number.
+#[map]
+pub static CLAIMS: HashMap<u32, u32> = HashMap::with_max_entries(MOST, 0);
+/// Calls of `xfs_ilock` and the like, by the device's number. User space makes it and the next one
+/// as large as there are numbers.
+#[map]
+pub static CALLS: PerCpuArray<Calls> = PerCpuArray::with_max_entries(MOST, 0);
+/// Waits and holds of named locks, by [`cil_trace_common::lock::wait_hist`] and `hold_hist`.
+#[map]
+pub static LOCK_HISTS: PerCpuArray<Hist> = PerCpuArray::with_max_entries(MOST * HISTS_EACH, 0);
+/// Locks of inodes that are held, by [`cil_trace_common::hold::set_of`].
+#[map]
+pub static HOLDS: Array<Set> = Array::with_max_entries(SETS, 0);
+/// Where locks of inodes are taken, by hash.
+#[map]
+pub static CALLERS: PerCpuArray<Caller> = PerCpuArray::with_max_entries(ilock::PLACES, 0);
+
+/// What is going on on each CPU.
+#[map]
+pub static CPU: PerCpuArray<Cpu> = PerCpuArray::with_max_entries(1, 0);
+/// Where a pointer becomes a number.
+#[map]
+pub static POINTER: PerCpuArray<u64> = PerCpuArray::with_max_entries(1, 0);
+/// Time spent in holds since a stack of one was taken, nanoseconds.
+#[map]
+pub static HELD: PerCpuArray<u64> = PerCpuArray::with_max_entries(1, 0);
+/// Calls of `xfs_ilock` and `xfs_ilock_nowait` under way, by the low bits of the thread id, where
+/// their return does not tell what they were called with.
+#[map]
+pub static ASKED: Array<Asked> = Array::with_max_entries(SLEEPERS, 0);
+/// Waits under way that spin, outermost first; [`Cpu::spins`] of them are used.
+#[map]
+pub static SPINS: PerCpuArray<Wait> = PerCpuArray::with_max_entries(NESTED, 0);
+/// Waits under way that sleep, by the low bits of the thread id.
+#[map]
+pub static SLEEPS: Array<Wait> = Array::with_max_entries(SLEEPERS, 0);
+/// Stacks of waits, holds and holders, by hash.
+#[map]
+pub static LOCK_STACKS: Array<LockStack> = Array::with_max_entries(STACK_PLACES, BPF_F_MMAPABLE);
+/// Waits for locks without a name of their own, by hash of the function that waits.
+#[map]
+pub static OTHERS: PerCpuArray<Other> = PerCpuArray::with_max_entries(OTHER_PLACES, 0);
+/// Waits of processes, by hash of the process id.
+#[map]
+pub static PROCESS_WAITS: Array<ProcessWait> =
+    Array::with_max_entries(PROCESS_PLACES, BPF_F_MMAPABLE);
+/// Threads that hold a lock for which others wait, by the low bits of the thread id.
+#[map]
+pub static WANTED: Array<Wanted> = Array::with_max_entries(WANTED_PLACES, 0);
+/// The longest waits of each lock, in two banks: user space reads one while the other is filled.
+#[map]
+pub static BLOCKED: PerCpuArray<Blocked> =
+    PerCpuArray::with_max_entries(2 * Lock::ALL.len() as u32 * KEPT, 0);
+/// Room for one stack of [`crate::lock`].
+#[map]
+pub static LOCK_FRAMES: PerCpuArray<Frames> = PerCpuArray::with_max_entries(1, 0);
 
 /// Room for one stack, as the BPF stack has only 512 bytes.
 #[map]

@@ -1,11 +1,12 @@
 //! CIL pushes: who queued them, how long they waited and ran, and what they did.
 
+use crate::ctx_lock;
 use crate::device::filesystem_in_scope;
 use crate::kernel::{
     CIL_CTX, CIL_LOG, CIL_PUSH_WORK, CTX_CIL, CTX_PUSH_WORK, CTX_SEQUENCE, container, dev_of_log,
     pointer, read,
 };
-use crate::maps::{CHECKPOINTS, LOG_STACKS, PUSHING, QUEUED};
+use crate::maps::{CHECKPOINTS, LOG_STACKS, PUSHING, QUEUED, armed};
 use crate::stack;
 use crate::stat::{EEXIST, add, atomic_add, count, emit, event, key, lose_update, now, record};
 use crate::task::{self, Push, Task};
@@ -276,6 +277,9 @@ fn emit_push(push: &Push, run_time: u64, transactions: u64, empty: bool) {
 #[inline(always)]
 pub fn writes_from(task: &mut Task, offset: u32) {
     if task.push.start != 0 {
+        if armed().is_some_and(|state| state.measures(Probe::CtxLockHold)) {
+            ctx_lock::push_writes(task);
+        }
         task.push.spaces += 1;
         task.push.write_from = offset + 1;
     }

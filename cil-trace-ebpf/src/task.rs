@@ -45,6 +45,8 @@ pub struct Task {
     pub wait_at: u64,
     /// `struct xlog` of that function.
     pub wait_log: u64,
+    /// When it got the CIL's context lock, as far as that is known, or 0.
+    pub ctx_lock_at: u64,
     /// 1 if it slept in that function.
     pub wait_slept: u32,
     /// Where it is about to send a flush without data, on a kernel whose bios do not tell; or 0.

@@ -8,6 +8,7 @@ mod followed;
 mod generation;
 mod header;
 mod reach;
+mod run_times;
 
 use crate::options::Tracing;
 use crate::symbols::UserSymbols;
@@ -25,7 +26,7 @@ use cost::Meter;
 use followed::Followed;
 use generation::Generation;
 use reach::{Presence, Reach};
-use std::os::fd::OwnedFd;
+use run_times::RunTimes;
 use std::time::{Duration, Instant};
 use tokio::time::{Interval, MissedTickBehavior, interval};
 
@@ -43,8 +44,7 @@ pub struct Collector {
     followed: Followed,
     tracing: Tracing,
     header: Header,
-    /// The kernel keeps the programs' run times as long as this is open; see bpf_enable_stats(2).
-    run_times: Option<OwnedFd>,
+    run_times: RunTimes,
 }
 
 impl Collector {
@@ -61,15 +61,13 @@ impl Collector {
         let mounted = followed.is_xfs_mounted();
         let reach = presence.wanted(None, mounted, followed.is_on_loop());
         let generation = Generation::load(tracing, &followed, reach)?;
-        let run_times = aya::sys::enable_stats(aya::sys::Stats::RunTime)
-            .inspect_err(|error| log::warn!("the programs' cost is not measured: {error}"));
         Ok(Self {
-            header: header::header(tracing, &followed, &generation.tracer)?,
+            header: header::header(tracing, &followed, &generation)?,
             generation,
             presence,
             followed,
             tracing: tracing.clone(),
-            run_times: run_times.ok(),
+            run_times: RunTimes::default(),
         })
     }
 
@@ -104,12 +102,17 @@ impl Collector {
         let stacks = StackReader::new(self.tracing.sampling_hz, records.map(UserSymbols::start));
         let start_ns = now();
         self.followed.read_statistics(start_ns);
-        self.generation.tracer.arm()?;
+        self.run_times.turn(start_ns);
+        self.generation.tracer.arm(start_ns)?;
         Ok(Window {
             start_ns,
             reader: Reader::new(start_ns, stacks),
             history: History::new(start_ns, &self.generation.tracer.outcomes),
-            meter: Meter::new(&self.generation.tracer, self.run_times.is_some()),
+            meter: Meter::new(
+                &self.generation.tracer,
+                start_ns,
+                self.run_times.measured_ns(start_ns),
+            ),
             ticks: timer(self.tracing.interval),
             drains: timer(DRAIN),
             due: false,
@@ -163,6 +166,7 @@ impl Window {
             let Collector {
                 generation: Generation { tracer, .. },
                 followed,
+                run_times,
                 ..
             } = &mut self.collector;
             tokio::select! {
@@ -171,7 +175,10 @@ impl Window {
                     self.due = true;
                     followed.look_around(&mut tracer.maps)?;
                 }
-                _ = self.drains.tick() => self.reader.drain(&mut tracer.maps),
+                _ = self.drains.tick() => {
+                    self.reader.drain(&mut tracer.maps);
+                    run_times.turn(now());
+                }
                 changed = followed.changed() => {
                     changed?;
                     followed.refresh(&mut tracer.maps)?;
@@ -189,6 +196,7 @@ impl Window {
     pub fn close(mut self) -> Result<(Tick, Footer)> {
         self.collector.generation.tracer.disarm()?;
         let window_end_ns = now();
+        self.collector.run_times.stop(window_end_ns);
         let tick = self.read(window_end_ns, true)?;
         let footer = Footer {
             window_end_ns,
@@ -234,8 +242,8 @@ impl Window {
             (0, 0)
         };
         generation.tracer.disarm()?;
-        next.tracer.arm()?;
         let now = now();
+        next.tracer.arm(now)?;
         let tick = self.read(now, false);
         self.due = false;
         self.reader.begin_anew();
@@ -258,17 +266,31 @@ impl Window {
         let Collector {
             generation: Generation { kernel, tracer, .. },
             followed,
+            run_times,
             ..
         } = &mut self.collector;
         followed.read_statistics(now);
         let mut tick = self.reader.tick(tracer, &kernel.symbols, now, last)?;
         tick.devices = followed.news(&tick);
-        tick.cost = self.meter.since(tracer);
+        tick.cost = self.meter.since(tracer, now, run_times.measured_ns(now));
         Ok(tick)
     }
 
+    /// What was measured in a part of the window, scaled to all of it.
     fn overhead(&self, window_ns: u64) -> Overhead {
-        let per_program = self.collector.generation.tracer.costs();
+        let end_ns = self.start_ns + window_ns;
+        let measured_ns = self.collector.run_times.measured_ns(end_ns);
+        let scale = if measured_ns.unwrap_or(0) == 0 {
+            0.0
+        } else {
+            window_ns as f64 / measured_ns.unwrap_or(1) as f64
+        };
+        let scaled = |number: u64| (number as f64 * scale).round() as u64;
+        let mut per_program = self.collector.generation.tracer.costs();
+        for program in &mut per_program {
+            program.run_ns = scaled(program.run_ns);
+            program.runs = scaled(program.runs);
+        }
         let bpf_run_ns = per_program.iter().map(|program| program.run_ns).sum();
         let cpus = self.collector.header.machine.cpus.max(1);
         let available = window_ns as f64 * f64::from(cpus);
@@ -281,7 +303,8 @@ impl Window {
             } else {
                 0.0
             },
-            sampled_1_in: 1,
+            sampled_1_in: self.collector.generation.tracer.sampled_1_in(),
+            measured_ns,
         }
     }
 }

@@ -24,6 +24,9 @@ pub const DEFAULT_DIRECTORY: &str = "cil-trace.runs";
 /// 1,000 Hz.
 pub const SAMPLING_HZ: u32 = 997;
 
+/// Of inodes, 1 in so many has its locks' holds and callers measured unless told otherwise.
+pub const SAMPLING: u32 = 8;
+
 /// One command line.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Invocation {
@@ -119,6 +122,8 @@ pub struct Tracing {
     pub interval: Duration,
     /// Samples a second of each CPU; never zero.
     pub sampling_hz: u32,
+    /// Of inodes, 1 in so many has its locks' holds and callers measured: a power of two.
+    pub sampling: u32,
 }
 
 /// Whose work counts as the workload's, and whose end ends the recording.

@@ -7,8 +7,12 @@ mod attach;
 mod bpf;
 mod kernel;
 mod load;
+mod locks;
+mod mapped;
 mod maps;
 mod module;
+mod names;
+mod processes;
 mod snapshot;
 mod stacks;
 

@@ -68,9 +68,10 @@ fn record_has_defaults() {
             tracing: Tracing {
                 filters: vec![],
                 wait_for_xfs: false,
-                probes: vec![Set::Log, Set::Flush, Set::Cpu],
+                probes: vec![Set::Log, Set::Flush, Set::Ilock, Set::Locks, Set::Cpu],
                 interval: Duration::from_secs(1),
                 sampling_hz: 997,
+                sampling: 8,
             },
             duration: None,
             repeat: Repeat::Once { prepare: None },
@@ -89,6 +90,7 @@ fn record_has_defaults() {
 fn record_takes_every_option() {
     let options = record(
         "-o f --mount /srv --device loop2 --device /dev/sda1 --probes flush --interval 250ms -F 99 \
+         --overhead-budget off \
          --duration 2m --strict -q --capture --results a --results b --user dave --prepare sync -- x",
     );
     assert_eq!(
@@ -111,6 +113,7 @@ fn record_takes_every_option() {
                 probes: vec![Set::Flush],
                 interval: Duration::from_millis(250),
                 sampling_hz: 99,
+                sampling: 1,
             },
             duration: Some(Duration::from_secs(120)),
             repeat: Repeat::Once {
@@ -126,8 +129,8 @@ fn record_takes_every_option() {
     assert!(!record("--duration 1s").tracing.wait_for_xfs);
     assert_eq!(record("--duration 1s").target, Target::Everything);
     assert_eq!(
-        record("-a --probes flush,log").tracing.probes,
-        [Set::Log, Set::Flush]
+        record("-a --probes locks,flush,log").tracing.probes,
+        [Set::Log, Set::Flush, Set::Locks]
     );
     assert_eq!(record("-a --probes all").tracing.probes, Set::ALL);
     let Target::Command(command) = record("-a --keep-root -- x").target else {
@@ -346,8 +349,12 @@ const REFUSED: &[(&[&str], &str)] = &[
     (&["record", "--duration", "10"], "500ms, 10s or 2m"),
     (&["record", "-a", "--interval", "soon"], "500ms, 10s or 2m"),
     (
-        &["record", "-a", "--probes", "log,locks"],
-        "[possible values: all, log, flush",
+        &["record", "-a", "--overhead-budget", "0"],
+        "in percent, such as 4, or off",
+    ),
+    (
+        &["record", "-a", "--probes", "log,waits"],
+        "[possible values: all, log, flush, ilock, locks",
     ),
     (&["record", "-a", "--device", "/srv/image"], "lsblk"),
     (&["record", "-a", "--runs", "3"], "COMMAND"),

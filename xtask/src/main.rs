@@ -81,6 +81,15 @@ enum Command {
         #[arg(long, default_value_t = 10)]
         seconds: u64,
     },
+    /// A workload of locks: create and unlink empty files in DIR; prints its nanoseconds
+    #[command(hide = true)]
+    Churn {
+        dir: PathBuf,
+        #[arg(long, default_value_t = 2)]
+        threads: u32,
+        #[arg(long, default_value_t = 60_000)]
+        files: u64,
+    },
     /// Print CLOCK_MONOTONIC in nanoseconds
     #[command(hide = true)]
     Now,
@@ -111,6 +120,14 @@ fn run(command: Command) -> Result<ExitCode> {
         Command::Soak(options) => soak::run(&options).map(|()| ExitCode::SUCCESS),
         Command::Workload { dir, seconds } => {
             workload::run(&dir, seconds).map(|()| ExitCode::SUCCESS)
+        }
+        Command::Churn {
+            dir,
+            threads,
+            files,
+        } => {
+            println!("{}", workload::churn(&dir, threads, files)?.as_nanos());
+            Ok(ExitCode::SUCCESS)
         }
         Command::Now => {
             println!("{}", workload::monotonic_ns()?);

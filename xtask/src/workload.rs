@@ -1,10 +1,12 @@
-//! The demo's own workload, for machines without dbench, and the clock it is timed by.
+//! The demo's own workload, for machines without dbench, one that takes many locks, and the clock
+//! they are timed by.
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, anyhow};
 use nix::time::{ClockId, clock_gettime};
 use std::fs::{self, File};
 use std::io::Write;
 use std::path::Path;
+use std::thread;
 use std::time::{Duration, Instant};
 
 /// CLOCK_MONOTONIC, nanoseconds.
@@ -36,5 +38,41 @@ pub fn run(dir: &Path, seconds: u64) -> Result<()> {
         files += 1;
     }
     println!("{files} files created, written and synced in {seconds} s");
+    Ok(())
+}
+
+/// Creates and unlinks `files` empty files in each of `threads` directories, a thread in each:
+/// nearly all of it is spent in locks and transactions.
+///
+/// # Errors
+/// A file could not be created or removed.
+pub fn churn(dir: &Path, threads: u32, files: u64) -> Result<Duration> {
+    let directories: Vec<_> = (0..threads)
+        .map(|number| dir.join(format!("churn-{number}")))
+        .collect();
+    for directory in &directories {
+        fs::create_dir(directory).with_context(|| directory.display().to_string())?;
+    }
+    let start = Instant::now();
+    thread::scope(|scope| {
+        let running: Vec<_> = directories
+            .iter()
+            .map(|directory| scope.spawn(|| churn_in(directory, files)))
+            .collect();
+        running
+            .into_iter()
+            .try_for_each(|thread| thread.join().map_err(|_| anyhow!("a thread panicked"))?)
+    })?;
+    let elapsed = start.elapsed();
+    for directory in &directories {
+        fs::remove_dir(directory)?;
+    }
+    Ok(elapsed)
+}
+
+fn churn_in(directory: &Path, files: u64) -> Result<()> {
+    let name = |number: u64| directory.join(number.to_string());
+    (0..files).try_for_each(|number| File::create(name(number)).map(drop))?;
+    (0..files).try_for_each(|number| fs::remove_file(name(number)))?;
     Ok(())
 }

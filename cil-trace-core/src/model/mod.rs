@@ -3,6 +3,7 @@
 //! It knows what was counted, not what a report makes of it: no percentages, no text, no order for
 //! the eye. Reports read it through the queries below.
 
+pub mod locks;
 pub mod stacks;
 pub mod xfs_stats;
 
@@ -16,6 +17,7 @@ use cil_trace_common::event::EventKind;
 use cil_trace_common::loss::LossCause;
 use cil_trace_common::metric::Metric;
 use cil_trace_common::probe::Probe;
+use locks::{LockTable, Sampling};
 use stacks::StackTable;
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, VecDeque};
@@ -37,6 +39,7 @@ pub struct Model {
     processes: BTreeMap<u32, ProcessRow>,
     losses: BTreeMap<(Probe, LossCause), u64>,
     stacks: StackTable,
+    locks: LockTable,
     events_seen: BTreeMap<EventKind, u64>,
     events_kept: u64,
     events: VecDeque<SampledEvent>,
@@ -62,6 +65,8 @@ pub struct TickSums {
     pub flushes_requested: u64,
     /// Device-level flush requests in it.
     pub flushes_issued: u64,
+    /// Nanoseconds waited for contended locks in it.
+    pub lock_wait_ns: u64,
 }
 
 /// What is missing from the numbers, by what that means.
@@ -93,6 +98,7 @@ impl Model {
             processes: BTreeMap::new(),
             losses: BTreeMap::new(),
             stacks: StackTable::default(),
+            locks: LockTable::default(),
             events_seen: BTreeMap::new(),
             events_kept: 0,
             events: VecDeque::new(),
@@ -163,7 +169,9 @@ impl Model {
                 None => self.header.probes.push(change.clone()),
             }
         }
+        let sampling = Sampling::of(tick);
         for &(series, count) in &tick.counters {
+            let count = count.saturating_mul(sampling.weight(&series));
             add(&mut self.counters, series, count);
         }
         if self.ticks.is_some() {
@@ -171,7 +179,13 @@ impl Model {
             self.ticks.get_or_insert_default().push(sums);
         }
         for (series, histogram) in &tick.histograms {
-            self.histograms.entry(*series).or_default().merge(histogram);
+            let weight = sampling.weight(series);
+            let sum = self.histograms.entry(*series).or_default();
+            if weight == 1 {
+                sum.merge(histogram);
+            } else {
+                sum.merge(&histogram.times(weight));
+            }
         }
         for loss in &tick.losses {
             add(&mut self.losses, (loss.probe, loss.cause), loss.count);
@@ -185,6 +199,7 @@ impl Model {
         for row in &tick.stack_rows {
             self.stacks.add(row);
         }
+        self.locks.add(tick);
         self.in_flight.clone_from(&tick.in_flight);
         self.cost = self.cost.zip(tick.cost).map(|(sum, cost)| Cost {
             bpf_run_ns: sum.bpf_run_ns.saturating_add(cost.bpf_run_ns),
@@ -229,6 +244,11 @@ impl Model {
             };
             if counts && let Some(sum) = sums.of(series.metric) {
                 *sum = sum.saturating_add(*count);
+            }
+        }
+        for (series, histogram) in &tick.histograms {
+            if series.metric == Metric::LockWait && of.is_none_or(|dev| dev == series.dev) {
+                sums.lock_wait_ns = sums.lock_wait_ns.saturating_add(histogram.sum);
             }
         }
         sums
@@ -392,6 +412,12 @@ impl Model {
     #[must_use]
     pub fn stacks(&self) -> &StackTable {
         &self.stacks
+    }
+
+    /// Callers of locks, and the longest waits.
+    #[must_use]
+    pub fn locks(&self) -> &LockTable {
+        &self.locks
     }
 
     /// Objects that the kernel side handed over, by kind.

@@ -225,10 +225,14 @@ fn by_symbols(
 /// Whether a return probe on a function would hide those by which causes are told. Stacks go past one
 /// since 5.16 (19138af1bd88, "x86/unwind: Recover kretprobe trampoline entry").
 fn hides_callers(target: &str, kernel: &dyn Kernel) -> bool {
+    // Who waits for an inode's lock or makes the CIL be pushed stands behind these.
+    const OTHERS: [&str; 3] = ["xfs_ilock", "xfs_ilock_nowait", "xlog_cil_commit"];
     version(kernel.release()).is_some_and(|version| version < (5, 16))
         && [Group::LogForce, Group::Fsync, Group::DirFsync]
             .iter()
-            .any(|group| group.symbols().contains(&target))
+            .flat_map(|group| group.symbols())
+            .chain(&OTHERS)
+            .any(|symbol| *symbol == target)
 }
 
 fn by_trampoline(target: &str, symbols: &[String], kernel: &dyn Kernel) -> Result<Place, String> {
@@ -247,8 +251,13 @@ fn by_trampoline(target: &str, symbols: &[String], kernel: &dyn Kernel) -> Resul
         .ok_or_else(|| format!("no BTF describes {target}"))
 }
 
-/// Clones that a function program does not go to.
+/// What a program does not see: clones of its function to which it does not go, names of locks.
 fn gap(program: &Program, place: &Place, kernel: &dyn Kernel) -> Option<String> {
+    let waits_for_a_lock =
+        program.target == "contention_begin" || Group::Locking.symbols().contains(&program.target);
+    if waits_for_a_lock && !kernel.has_offset("CIL_CTX_LOCK") {
+        return Some("locks of XFS have no names, as no BTF describes its types".to_owned());
+    }
     if !program.attach.to_function() {
         return None;
     }
@@ -372,7 +381,7 @@ mod tests {
     }
 
     #[test]
-    fn without_the_types_of_modules_only_the_block_layer_is_measured() {
+    fn without_the_types_of_modules_only_what_is_not_xfs_is_measured() {
         let open: Vec<_> = PROBES
             .iter()
             .filter(|row| !resolve(row, &WithoutModuleTypes).open.is_empty())
@@ -385,10 +394,22 @@ mod tests {
                 Probe::FlushRequests,
                 Probe::FlushEnd,
                 Probe::FlushIssues,
+                Probe::SpinWaits,
+                Probe::RwlockWaits,
+                Probe::RwsemWaits,
+                Probe::MutexWaits,
+                Probe::SemaphoreWaits,
+                Probe::Holders,
                 Probe::CpuSamples,
                 Probe::OffCpu,
                 Probe::UserCode,
             ]
+        );
+        let spins = PROBES.iter().find(|row| row.probe == Probe::SpinWaits);
+        let resolution = resolve(spins.unwrap(), &WithoutModuleTypes);
+        assert_eq!(
+            resolution.open[0].gaps,
+            ["locks of XFS have no names, as no BTF describes its types"]
         );
         let commits = PROBES.iter().find(|row| row.probe == Probe::Commits);
         let resolution = resolve(commits.unwrap(), &WithoutModuleTypes);

@@ -178,6 +178,7 @@ impl Recording {
                 "in_flight",
                 "bpf_run_ns",
                 "own_ns",
+                "sampled_1_in",
             ],
         );
         let select = format!("SELECT {columns} FROM ticks WHERE tick >= ? ORDER BY tick LIMIT ?");
@@ -212,6 +213,10 @@ impl Recording {
                 } else {
                     Vec::new()
                 },
+                // Earlier builds sampled nothing.
+                sampled_1_in: row.get::<_, Option<u32>>(6)?.unwrap_or(1),
+                lock_callers: self.rows(index, skipped)?,
+                blocked: self.rows(index, skipped)?,
                 devices: self.rows(index, skipped)?,
                 probes: self.rows(index, skipped)?,
                 in_flight: match in_flight {

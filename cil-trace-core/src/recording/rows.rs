@@ -1,5 +1,7 @@
 //! Each part of a tick as rows of its table: one place per table for writing and reading.
 
+mod lock;
+
 use super::names::Names;
 use crate::device::{Dev, Device};
 use crate::histogram::Histogram;
@@ -9,6 +11,7 @@ use crate::tick::{InFlight, Loss, ProcessRow, SampledEvent, Stack, StackRow, Sta
 use cil_trace_common::cause::{Cause, FsyncKind};
 use cil_trace_common::event::EventKind;
 use cil_trace_common::hist::{BUCKETS, bucket_edges, bucket_of};
+use cil_trace_common::lock::Lock;
 use cil_trace_common::loss::LossCause;
 use cil_trace_common::metric::{Label, Metric};
 use cil_trace_common::probe::Probe;
@@ -153,6 +156,12 @@ impl Cells<'_> {
         self.get::<i64>().map(|bits| bits as u64)
     }
 
+    /// The same where there may be none.
+    fn optional_u64(&mut self) -> Option<Option<u64>> {
+        let bits: Option<i64> = self.get()?;
+        Some(bits.map(|bits| bits as u64))
+    }
+
     /// The device that is named; [`Dev::NONE`] for NULL.
     fn dev(&mut self) -> Option<Dev> {
         match self.get::<Option<String>>()? {
@@ -176,6 +185,7 @@ impl Cells<'_> {
             (Label::None, _) => Some(0),
             (Label::Cause, text) => Cause::from_name(&text?).map(|cause| cause as u16),
             (Label::Fsync, text) => FsyncKind::from_name(&text?).map(|kind| kind as u16),
+            (Label::Lock, text) => Lock::from_name(&text?).map(|lock| lock as u16),
         }
     }
 }
@@ -198,6 +208,7 @@ fn label(kind: Label, value: u16) -> Value {
         Label::None => None,
         Label::Cause => Cause::from_u16(value).map(Cause::name),
         Label::Fsync => FsyncKind::from_u16(value).map(FsyncKind::name),
+        Label::Lock => Lock::from_u16(value).map(Lock::name),
     };
     name.map(str::to_owned).into()
 }
@@ -379,6 +390,7 @@ impl Row for ProcessRow {
         "forces",
         "flushes_requested",
         "log_wait_ns",
+        "lock_wait_ns",
     ];
 
     fn encode(&self, _: &Names) -> Vec<Value> {
@@ -389,6 +401,7 @@ impl Row for ProcessRow {
             number(self.forces),
             number(self.flushes_requested),
             number(self.log_wait_ns),
+            number(self.lock_wait_ns),
         ]
     }
 
@@ -400,6 +413,7 @@ impl Row for ProcessRow {
             forces: cells.u64()?,
             flushes_requested: cells.u64()?,
             log_wait_ns: cells.u64()?,
+            lock_wait_ns: cells.optional_u64()?.unwrap_or(0),
         })
     }
 }

@@ -15,7 +15,8 @@ CREATE TABLE probes (probe TEXT PRIMARY KEY, outcome TEXT NOT NULL, how TEXT NOT
 
 CREATE TABLE ticks (
     tick INTEGER PRIMARY KEY, start_ns INTEGER NOT NULL, end_ns INTEGER NOT NULL,
-    in_flight INTEGER, bpf_run_ns INTEGER, own_ns INTEGER);
+    in_flight INTEGER, bpf_run_ns INTEGER, own_ns INTEGER,
+    sampled_1_in INTEGER);
 CREATE TABLE probe_changes (
     tick INTEGER NOT NULL, probe TEXT NOT NULL, outcome TEXT NOT NULL, how TEXT NOT NULL,
     reason TEXT NOT NULL);
@@ -39,7 +40,8 @@ CREATE TABLE events (
 CREATE TABLE events_seen (tick INTEGER NOT NULL, kind TEXT NOT NULL, seen INTEGER NOT NULL);
 CREATE TABLE processes (
     tick INTEGER NOT NULL, pid INTEGER NOT NULL, comm TEXT NOT NULL, workload INTEGER NOT NULL,
-    forces INTEGER NOT NULL, flushes_requested INTEGER NOT NULL, log_wait_ns INTEGER NOT NULL);
+    forces INTEGER NOT NULL, flushes_requested INTEGER NOT NULL, log_wait_ns INTEGER NOT NULL,
+    lock_wait_ns INTEGER);
 CREATE TABLE losses (
     tick INTEGER NOT NULL, probe TEXT NOT NULL, cause TEXT NOT NULL, count INTEGER NOT NULL);
 CREATE TABLE stacks (tick INTEGER NOT NULL, stack INTEGER NOT NULL, frames TEXT NOT NULL);
@@ -50,6 +52,16 @@ CREATE TABLE stack_sums (
 CREATE TABLE in_flight (
     tick INTEGER NOT NULL, device TEXT, flushes INTEGER NOT NULL, oldest_ns INTEGER NOT NULL,
     cause TEXT);
+CREATE TABLE lock_callers (
+    tick INTEGER NOT NULL, lock TEXT NOT NULL, device TEXT, function TEXT NOT NULL,
+    count INTEGER NOT NULL);
+CREATE TABLE blocked (
+    tick INTEGER NOT NULL, lock TEXT NOT NULL, device TEXT, start_ns INTEGER NOT NULL,
+    wait_ns INTEGER NOT NULL, waiter_pid INTEGER NOT NULL, waiter_tid INTEGER NOT NULL,
+    waiter_comm TEXT NOT NULL, waiter_stack INTEGER, holder_pid INTEGER, holder_tid INTEGER,
+    holder_comm TEXT, holder_is_reader INTEGER NOT NULL, holder_stack INTEGER,
+    holder_slept_ns INTEGER NOT NULL, next_lock TEXT, next_device TEXT, next_function TEXT,
+    next_wait_ns INTEGER, next_pid INTEGER, next_tid INTEGER, next_comm TEXT);
 
 CREATE TABLE workload_metrics (metric TEXT PRIMARY KEY, value REAL);
 CREATE TABLE programs (program TEXT PRIMARY KEY, run_ns INTEGER NOT NULL, runs INTEGER NOT NULL);
@@ -69,6 +81,8 @@ CREATE INDEX stacks_by_tick ON stacks (tick);
 CREATE INDEX stacks_by_stack ON stacks (stack);
 CREATE INDEX stack_sums_by_tick ON stack_sums (tick);
 CREATE INDEX in_flight_by_tick ON in_flight (tick);
+CREATE INDEX lock_callers_by_tick ON lock_callers (tick);
+CREATE INDEX blocked_by_tick ON blocked (tick);
 
 CREATE VIEW v_session AS
     SELECT meta.key || substr(tree.fullkey, 2) AS field, tree.atom AS value
@@ -99,6 +113,9 @@ CREATE VIEW v_stacks AS
         (SELECT frames FROM stacks WHERE stack = kernel_stack LIMIT 1) AS kernel_frames
     FROM stack_sums
     GROUP BY kind, device, label, comm, workload, kernel_stack, user_stack;
+CREATE VIEW v_locks AS
+    SELECT device, label AS lock, stack, sum(count) AS waits, sum(sum) AS wait_ns, max(max) AS max_ns
+    FROM histograms WHERE metric = 'lock_wait' GROUP BY device, label, stack;
 CREATE VIEW v_ticks AS
     SELECT ticks.tick, end_ns,
         sum(iif(metric = 'commits', value, 0)) AS commits,

@@ -158,8 +158,8 @@ fn write_tick(connection: &mut Connection, tick: &Tick, names: &Names) -> rusqli
     });
     transaction
         .prepare_cached(
-            "INSERT INTO ticks (tick, start_ns, end_ns, in_flight, bpf_run_ns, own_ns)
-             VALUES (?, ?, ?, ?, ?, ?)",
+            "INSERT INTO ticks (tick, start_ns, end_ns, in_flight, bpf_run_ns, own_ns, sampled_1_in)
+             VALUES (?, ?, ?, ?, ?, ?, ?)",
         )?
         .execute(
             [
@@ -169,6 +169,7 @@ fn write_tick(connection: &mut Connection, tick: &Tick, names: &Names) -> rusqli
                 in_flight,
                 tick.cost.map(|cost| cost.bpf_run_ns),
                 tick.cost.map(|cost| cost.own_ns),
+                Some(u64::from(tick.sampled_1_in)),
             ]
             .map(|value| value.map(|value| value as i64)),
         )?;
@@ -183,5 +184,7 @@ fn write_tick(connection: &mut Connection, tick: &Tick, names: &Names) -> rusqli
     rows::write(&transaction, index, &tick.stacks, names)?;
     rows::write(&transaction, index, &tick.stack_rows, names)?;
     rows::write(&transaction, index, under_way.unwrap_or_default(), names)?;
+    rows::write(&transaction, index, &tick.lock_callers, names)?;
+    rows::write(&transaction, index, &tick.blocked, names)?;
     transaction.commit()
 }

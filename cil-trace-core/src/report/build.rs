@@ -5,6 +5,7 @@
 
 mod cause;
 mod flush;
+mod lock;
 mod log;
 mod view;
 mod wait;
@@ -48,6 +49,10 @@ impl Report {
             waits: wait::waits(model),
             log_space: log::log_space(model),
             ail: log::ail(model),
+            ilock: lock::ilock(model),
+            locks: lock::locks(model),
+            blockers: lock::blockers(model),
+            absent_locks: header.absent_locks.clone(),
             processes: processes(model),
             ticks: per_tick.then(|| ticks(model)),
             overhead: footer.and_then(|footer| footer.overhead.clone()),
@@ -97,13 +102,14 @@ impl From<&Histogram> for Hist {
 /// Those that waited longest come first, then those that forced most.
 fn processes(model: &Model) -> Vec<ProcessRow> {
     let flushes = model.measured(Probe::FlushRequests);
+    let locks = model.measured(Probe::RwsemWaits);
     let row = |process: &crate::tick::ProcessRow| ProcessRow {
         pid: process.pid,
         comm: process.comm.clone(),
         workload: process.workload,
         forces: process.forces,
         flushes_requested: flushes.then_some(process.flushes_requested),
-        lock_wait_ns: None,
+        lock_wait_ns: locks.then_some(process.lock_wait_ns),
         log_wait_ns: process.log_wait_ns,
     };
     let mut rows: Vec<_> = model.processes().map(row).collect();
@@ -112,12 +118,13 @@ fn processes(model: &Model) -> Vec<ProcessRow> {
 }
 
 fn ticks(model: &Model) -> Vec<TickRow> {
-    let [commits, pushes, forces, requested, issued] = [
+    let [commits, pushes, forces, requested, issued, locks] = [
         Probe::Commits,
         Probe::Pushes,
         Probe::Forces,
         Probe::FlushRequests,
         Probe::FlushIssues,
+        Probe::RwsemWaits,
     ]
     .map(|probe| model.measured(probe));
     let row = |tick: &crate::model::TickSums| TickRow {
@@ -127,7 +134,7 @@ fn ticks(model: &Model) -> Vec<TickRow> {
         forces: forces.then_some(tick.forces),
         flushes_requested: requested.then_some(tick.flushes_requested),
         flushes_issued: issued.then_some(tick.flushes_issued),
-        lock_wait_ns: None,
+        lock_wait_ns: locks.then_some(tick.lock_wait_ns),
     };
     model.ticks().iter().map(row).collect()
 }

@@ -53,6 +53,14 @@ pub struct Report {
     pub log_space: Vec<LogSpaceRow>,
     /// What the AIL's pushes met.
     pub ail: Vec<AilRow>,
+    /// What `xfs_ilock` takes: one row per lock, mode and device.
+    pub ilock: Vec<IlockRow>,
+    /// Contended locks: one row per lock, mode and device.
+    pub locks: Vec<LockRow>,
+    /// The longest waits for locks.
+    pub blockers: Vec<BlockerRow>,
+    /// Locks that the traced kernel does not have, of those that others do.
+    pub absent_locks: Vec<String>,
     /// Who forced the log and who waited.
     pub processes: Vec<ProcessRow>,
     /// One row per tick; only when asked for.
@@ -400,6 +408,125 @@ pub struct AilRow {
     pub flushing: u64,
 }
 
+/// One lock of inodes in one mode, on one filesystem.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize)]
+pub struct IlockRow {
+    /// `ILOCK`, `IOLOCK` or `MMAPLOCK`.
+    pub lock: String,
+    /// `shared` or `exclusive`.
+    pub mode: String,
+    /// Bare name.
+    pub device: Option<String>,
+    /// Blocking calls of `xfs_ilock`, exact.
+    pub acquired: u64,
+    /// Calls of `xfs_ilock_nowait`, exact.
+    pub trylock_tried: u64,
+    /// Those that failed; `null` where function returns cannot be probed.
+    pub trylock_failed: Option<u64>,
+    /// Blocking calls within a millisecond after a trylock of the same lock by the same thread, with
+    /// no unlock in between. Of the inodes sampled, times [`IlockRow::sampled_1_in`].
+    pub trylock_then_lock: u64,
+    /// Contended waits, also of the VFS, which takes `i_rwsem` without `xfs_ilock`.
+    pub wait: Option<Hist>,
+    /// Taken to given back. Of the inodes sampled, counts times [`IlockRow::sampled_1_in`].
+    pub hold: Option<Hist>,
+    /// `function`; or `lower_bound`, as a writer's optimistic spinning is not seen.
+    pub wait_method: Option<String>,
+    /// `function`; or `upper_bound`, as the hold begins with the call or a contended wait's end.
+    pub hold_method: Option<String>,
+    /// Holds, callers' counts and `trylock_then_lock` are of 1 in so many inodes, scaled.
+    pub sampled_1_in: u32,
+    /// Who called and who waited, the longest wait first.
+    pub callers: Vec<IlockCaller>,
+}
+
+/// Calls of `xfs_ilock` and waits in one function.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize)]
+pub struct IlockCaller {
+    /// The function.
+    pub function: String,
+    /// Its blocking calls of `xfs_ilock`; of the inodes sampled, scaled.
+    pub count: u64,
+    /// Its contended waits.
+    pub wait_ns: u64,
+}
+
+/// A contended lock.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize)]
+pub struct LockRow {
+    /// Its name; of one without, `other@` and the function that waits.
+    pub lock: String,
+    /// `spin`, `rwlock`, `rwsem`, `mutex` or `semaphore`.
+    pub kind: String,
+    /// `shared` or `exclusive`.
+    pub mode: String,
+    /// The filesystem's device; `null` for a lock of none.
+    pub device: Option<String>,
+    /// Contended waits; `null` if not measured.
+    pub waits: Option<u64>,
+    /// How long.
+    pub wait: Option<Hist>,
+    /// How long it was held; `null` for locks of which that is not measured.
+    pub hold: Option<Hist>,
+    /// How the waits were seen: `function`, `tracepoint` or `lower_bound`.
+    pub method: Option<String>,
+    /// How the holds were seen: `function` or `upper_bound`.
+    pub hold_method: Option<String>,
+    /// Who waited, longest first.
+    pub callers: Vec<LockCaller>,
+    /// Of a page cache's lock: in which role.
+    pub roles: Vec<LockRole>,
+}
+
+/// Waits for a lock in one function.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize)]
+pub struct LockCaller {
+    /// The function.
+    pub function: String,
+    /// Waits.
+    pub waits: u64,
+    /// How long together.
+    pub wait_ns: u64,
+}
+
+/// Waits for a lock in one role.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize)]
+pub struct LockRole {
+    /// `writer`, `reclaim`, `writeback end` or `other`.
+    pub role: String,
+    /// Waits.
+    pub waits: u64,
+    /// How long together.
+    pub wait_ns: u64,
+}
+
+/// One of the longest waits for a lock.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize)]
+pub struct BlockerRow {
+    /// The lock, as in [`LockRow`].
+    pub lock: String,
+    /// `shared` or `exclusive`.
+    pub mode: String,
+    /// The filesystem's device; `null` for a lock of none.
+    pub device: Option<String>,
+    /// When the wait began, CLOCK_MONOTONIC.
+    pub start_ns: u64,
+    /// Who waited: command name and thread id.
+    pub waiter: String,
+    /// The function that waited.
+    pub waiter_function: String,
+    /// Where, leaf first; `null` if the stack was lost.
+    pub waiter_stack: Option<Vec<String>>,
+    /// How long.
+    pub wait_ns: u64,
+    /// Who held the lock when the wait began; `null` if the lock does not say so.
+    pub holder: Option<String>,
+    /// Where the holder slept longest meanwhile, leaf first; `null` if it did not or was not seen.
+    pub holder_stack: Option<Vec<String>>,
+    /// What the holder waited for itself; `null` if that is not known.
+    pub holder_waits_for: Option<String>,
+}
+
 /// What a process did.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize)]
 pub struct ProcessRow {
@@ -413,7 +540,7 @@ pub struct ProcessRow {
     pub forces: u64,
     /// Bios with PREFLUSH or FUA; `null` if not measured.
     pub flushes_requested: Option<u64>,
-    /// Lock waits; `null` until measured.
+    /// Waited for contended locks; `null` if not measured.
     pub lock_wait_ns: Option<u64>,
     /// Waited for the log: forces, grants, throttling, iclog space, commit order.
     pub log_wait_ns: u64,
@@ -434,7 +561,7 @@ pub struct TickRow {
     pub flushes_requested: Option<u64>,
     /// Device-level flush requests.
     pub flushes_issued: Option<u64>,
-    /// Lock waits; `null` until measured.
+    /// Waited for contended locks; `null` if not measured.
     pub lock_wait_ns: Option<u64>,
 }
 

@@ -4,6 +4,7 @@
 //! one, is how a healthy kernel works.
 
 mod flush;
+mod lock;
 mod log;
 mod run;
 
@@ -79,6 +80,9 @@ const RULES: &[Rule] = &[
     rule("pushes", 64, log::pushes),
     rule("iclogs", 62, log::iclogs),
     rule("waits", 72, log::waits),
+    rule("locks", 61, lock::contended),
+    rule("trylocks", 71, lock::trylocks),
+    rule("blocked", 76, lock::blocked),
     rule("probes", 35, run::probes),
     rule("overhead", 30, run::overhead),
     rule("loss", 100, run::loss),
@@ -157,6 +161,7 @@ const PROPOSALS: &[Proposal] = &[
         |report| log::worst_wait(report).is_some(),
         "report@ waits grants",
     ),
+    (|report| lock::blocked(report).is_some(), "report@ blockers"),
     (
         |report| report.flushes.iter().any(|row| row.requested > 0),
         "flamegraph@ --kind flush -o flush.svg",

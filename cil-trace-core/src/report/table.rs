@@ -337,10 +337,38 @@ impl<'a, T> Builder<'a, T> {
         })
     }
 
-    /// Quantiles of a histogram, named `<name>_<quantile>`; `None` was not measured, an empty one
-    /// is blank.
+    /// Quantiles of a histogram, named `<name>_<quantile>`, and its chart; `None` was not measured, an
+    /// empty one is blank.
     #[must_use]
     pub fn hist(
+        mut self,
+        name: &str,
+        unit: Unit,
+        quantiles: &[Quantile],
+        get: impl Fn(&T) -> Option<&Hist>,
+    ) -> Self {
+        self = self.quantiles(name, unit, quantiles, &get);
+        for (index, row) in self.source.iter().enumerate() {
+            if let Some(hist) = get(row)
+                && self.applies[index]
+                && hist.count > 0
+            {
+                let keys = self.table.rows[index].iter().take(self.table.keys);
+                let keys = keys.filter(|cell| **cell != Cell::Blank);
+                self.table.charts.push(Chart {
+                    label: keys.map(Cell::human).collect::<Vec<_>>().join(" "),
+                    quantity: name.replace('_', " "),
+                    unit,
+                    hist: hist.clone(),
+                });
+            }
+        }
+        self
+    }
+
+    /// The same without charts, where there are too many rows for them.
+    #[must_use]
+    pub fn quantiles(
         mut self,
         name: &str,
         unit: Unit,
@@ -355,21 +383,6 @@ impl<'a, T> Builder<'a, T> {
             });
             if let Some(column) = self.table.columns.last_mut() {
                 name.clone_into(&mut column.group);
-            }
-        }
-        for (index, row) in self.source.iter().enumerate() {
-            if let Some(hist) = get(row)
-                && self.applies[index]
-                && hist.count > 0
-            {
-                let keys = self.table.rows[index].iter().take(self.table.keys);
-                let keys = keys.filter(|cell| **cell != Cell::Blank);
-                self.table.charts.push(Chart {
-                    label: keys.map(Cell::human).collect::<Vec<_>>().join(" "),
-                    quantity: name.replace('_', " "),
-                    unit,
-                    hist: hist.clone(),
-                });
             }
         }
         self

@@ -5,5 +5,6 @@ mod documentation;
 mod files;
 mod golden;
 mod history;
+mod locks;
 mod round_trip;
 mod sample;

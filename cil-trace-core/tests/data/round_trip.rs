@@ -4,6 +4,7 @@ use crate::sample;
 use cil_trace_common::cause::{Cause, FsyncKind};
 use cil_trace_common::event::EventKind;
 use cil_trace_common::hist::BUCKETS;
+use cil_trace_common::lock::Lock;
 use cil_trace_common::loss::LossCause;
 use cil_trace_common::metric::{Label, Metric};
 use cil_trace_common::probe::Probe;
@@ -16,7 +17,8 @@ use cil_trace_core::report::schema::Report;
 use cil_trace_core::series::Series;
 use cil_trace_core::session::{Footer, Header, Outcome, ProbeOutcome};
 use cil_trace_core::tick::{
-    Cost, InFlight, Loss, ProcessRow, SampledEvent, Stack, StackRow, StackSums, Tick, Who,
+    Blocked, Cost, InFlight, LockCaller, Loss, NextLock, ProcessRow, SampledEvent, Stack, StackRow,
+    StackSums, Thread, Tick, Who,
 };
 use proptest::collection::{btree_map, vec};
 use proptest::option;
@@ -78,6 +80,7 @@ fn label(kind: Label) -> BoxedStrategy<u16> {
         Label::None => Just(0).boxed(),
         Label::Cause => select(Cause::ALL).prop_map(|cause| cause as u16).boxed(),
         Label::Fsync => select(FsyncKind::ALL).prop_map(|kind| kind as u16).boxed(),
+        Label::Lock => select(Lock::ALL).prop_map(|lock| lock as u16).boxed(),
     }
 }
 
@@ -138,14 +141,17 @@ fn event() -> impl Strategy<Value = SampledEvent> {
 }
 
 fn process() -> impl Strategy<Value = ProcessRow> {
-    (any::<u32>(), text(), any::<bool>(), any::<[u64; 3]>()).prop_map(
-        |(pid, comm, workload, [forces, flushes_requested, log_wait_ns])| ProcessRow {
-            pid,
-            comm,
-            workload,
-            forces,
-            flushes_requested,
-            log_wait_ns,
+    (any::<u32>(), text(), any::<bool>(), any::<[u64; 4]>()).prop_map(
+        |(pid, comm, workload, [forces, flushes_requested, log_wait_ns, lock_wait_ns])| {
+            ProcessRow {
+                pid,
+                comm,
+                workload,
+                forces,
+                flushes_requested,
+                log_wait_ns,
+                lock_wait_ns,
+            }
         },
     )
 }
@@ -215,6 +221,61 @@ fn cost() -> impl Strategy<Value = Cost> {
     any::<[u64; 2]>().prop_map(|[bpf_run_ns, own_ns]| Cost { bpf_run_ns, own_ns })
 }
 
+fn lock_caller() -> impl Strategy<Value = LockCaller> {
+    (select(Lock::ALL), dev(), text(), any::<u64>()).prop_map(|(lock, dev, function, count)| {
+        LockCaller {
+            lock,
+            dev,
+            function,
+            count,
+        }
+    })
+}
+
+fn thread() -> impl Strategy<Value = Thread> {
+    (any::<[u32; 2]>(), text()).prop_map(|([pid, tid], comm)| Thread { pid, tid, comm })
+}
+
+fn next_lock() -> impl Strategy<Value = NextLock> {
+    (
+        select(Lock::ALL),
+        dev(),
+        text(),
+        any::<u64>(),
+        option::of(thread()),
+    )
+        .prop_map(|(lock, dev, function, wait_ns, holder)| NextLock {
+            lock,
+            dev,
+            function,
+            wait_ns,
+            holder,
+        })
+}
+
+fn blocked() -> impl Strategy<Value = Blocked> {
+    let what = (select(Lock::ALL), dev(), any::<[u64; 3]>());
+    let who = (thread(), option::of(thread()), any::<bool>());
+    let rest = (any::<[Option<u32>; 2]>(), option::of(next_lock()));
+    (what, who, rest).prop_map(|(what, who, ([waiter_stack, holder_stack], next))| {
+        let (lock, dev, [start_ns, wait_ns, holder_slept_ns]) = what;
+        let (waiter, holder, holder_is_reader) = who;
+        Blocked {
+            lock,
+            dev,
+            start_ns,
+            wait_ns,
+            waiter,
+            waiter_stack,
+            holder,
+            holder_is_reader,
+            holder_stack,
+            holder_slept_ns,
+            next,
+        }
+    })
+}
+
 fn tick() -> impl Strategy<Value = Tick> {
     let sums = (
         vec((series(), any::<u64>()), 0..8),
@@ -232,7 +293,9 @@ fn tick() -> impl Strategy<Value = Tick> {
         option::of(vec(in_flight(), 0..3)),
         option::of(cost()),
     );
-    (any::<[u64; 2]>(), sums, rest).prop_map(|([start_ns, end_ns], sums, rest)| Tick {
+    let locks = (1u32..100, vec(lock_caller(), 0..3), vec(blocked(), 0..3));
+    let parts = (any::<[u64; 2]>(), sums, rest, locks);
+    parts.prop_map(|([start_ns, end_ns], sums, rest, locks)| Tick {
         index: 0,
         start_ns,
         end_ns,
@@ -244,6 +307,9 @@ fn tick() -> impl Strategy<Value = Tick> {
         losses: rest.1,
         stacks: rest.2,
         stack_rows: rest.3,
+        sampled_1_in: locks.0,
+        lock_callers: locks.1,
+        blocked: locks.2,
         devices: rest.4,
         probes: rest.5,
         in_flight: rest.6,

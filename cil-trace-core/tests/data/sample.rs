@@ -4,6 +4,7 @@
 
 use cil_trace_common::cause::{Cause, FsyncKind};
 use cil_trace_common::event::EventKind;
+use cil_trace_common::lock::Lock;
 use cil_trace_common::loss::LossCause;
 use cil_trace_common::metric::Metric;
 use cil_trace_common::probe::Probe;
@@ -17,7 +18,8 @@ use cil_trace_core::session::{
     SeriesPosition, Workload, XfsStats,
 };
 use cil_trace_core::tick::{
-    Cost, InFlight, Loss, ProcessRow, SampledEvent, Stack, StackRow, StackSums, Tick,
+    Blocked, Cost, InFlight, LockCaller, Loss, ProcessRow, SampledEvent, Stack, StackRow,
+    StackSums, Thread, Tick,
 };
 use std::path::PathBuf;
 use tempfile::TempDir;
@@ -69,6 +71,7 @@ pub fn header() -> Header {
             position: 3,
         }),
         probes: probes(),
+        absent_locks: Vec::new(),
         devices: vec![
             Device {
                 mountpoint: Some("/mnt/scratch".into()),
@@ -164,6 +167,23 @@ fn by_fsync(metric: Metric, dev: Dev, kind: FsyncKind, count: u64) -> (Series, u
     )
 }
 
+fn by_lock(metric: Metric, lock: Lock, count: u64) -> (Series, u64) {
+    let series = Series {
+        label: lock as u16,
+        ..Series::of(metric, LOOP0)
+    };
+    (series, count)
+}
+
+fn thread(tid: u32, comm: &str) -> Thread {
+    let comm = comm.into();
+    Thread {
+        pid: 100,
+        tid,
+        comm,
+    }
+}
+
 fn histogram(series: (Series, u64), values: &[u64]) -> (Series, Histogram) {
     (series.0, values.iter().copied().collect())
 }
@@ -227,6 +247,8 @@ fn first() -> Tick {
             counter(Metric::FlushIssuedEmpty, VDA, 0),
             counter(Metric::AilPush, LOOP0, 40),
             counter(Metric::AilPinned, LOOP0, 3),
+            by_lock(Metric::IlockAcquired, Lock::IlockExclusive, 100),
+            by_lock(Metric::IlockTried, Lock::IlockExclusive, 20),
         ],
         histograms: vec![
             histogram(counter(Metric::CommitLatency, LOOP0, 0), &[1_000; 900]),
@@ -266,6 +288,14 @@ fn first() -> Tick {
             histogram(counter(Metric::GrantWait, LOOP0, 0), &[5_000_000]),
             histogram(counter(Metric::LogUsed, LOOP0, 0), &[3, 4, 4]),
             histogram(counter(Metric::LogFree, LOOP0, 0), &[60 << 20, 61 << 20]),
+            histogram(
+                by_lock(Metric::LockWait, Lock::IlockExclusive, 0),
+                &[40_000, 8_000],
+            ),
+            histogram(
+                by_lock(Metric::LockHold, Lock::IlockExclusive, 0),
+                &[900, 3_000, 70_000],
+            ),
         ],
         events: vec![SampledEvent {
             kind: EventKind::Force,
@@ -319,6 +349,26 @@ fn first() -> Tick {
             bpf_run_ns: 2_000_000,
             own_ns: 4_000_000,
         }),
+        sampled_1_in: 8,
+        lock_callers: vec![LockCaller {
+            lock: Lock::IlockExclusive,
+            dev: LOOP0,
+            function: "xfs_create".into(),
+            count: 12,
+        }],
+        blocked: vec![Blocked {
+            lock: Lock::IlockExclusive,
+            dev: LOOP0,
+            start_ns: 1_600_000_000,
+            wait_ns: 40_000,
+            waiter: thread(101, "dbench"),
+            waiter_stack: None,
+            holder: Some(thread(102, "dbench")),
+            holder_is_reader: false,
+            holder_stack: None,
+            holder_slept_ns: 0,
+            next: None,
+        }],
     }
 }
 
@@ -395,6 +445,7 @@ fn second() -> Tick {
             bpf_run_ns: 1_000_000,
             own_ns: 3_000_000,
         }),
+        ..Tick::default()
     }
 }
 
@@ -407,6 +458,7 @@ fn process(pid: u32, comm: &str, workload: bool, forces: u64, log_wait_ns: u64) 
         forces,
         flushes_requested: forces,
         log_wait_ns,
+        lock_wait_ns: 0,
     }
 }
 
@@ -451,6 +503,7 @@ pub fn footer() -> Footer {
             }],
             share_of_cpu_pct: 0.075,
             sampled_1_in: 1,
+            measured_ns: Some(200_000_000),
         }),
         xfs_stats: vec![XfsStats {
             device: "loop0".into(),

@@ -69,6 +69,7 @@ fn sections_are_the_keys_of_the_json() {
         "started_at",
         "duration_ns",
         "interrupted",
+        "absent_locks",
     ];
     let mut keys: Vec<_> = whole
         .as_object()

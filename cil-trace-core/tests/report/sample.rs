@@ -6,6 +6,8 @@ use cil_trace_core::report::schema::*;
 use cil_trace_core::session::{Outcome, Overhead, ProbeOutcome, ProgramCost, SCHEMA, Scope};
 use std::collections::BTreeMap;
 
+mod locks;
+
 const US: u64 = 1_000;
 const MS: u64 = 1_000_000;
 const S: u64 = 1_000_000_000;
@@ -309,7 +311,7 @@ pub fn report() -> Report {
         forces: Some(6_300),
         flushes_requested: Some(15_000),
         flushes_issued: (i != 2).then_some(15_100),
-        lock_wait_ns: None,
+        lock_wait_ns: Some(400 * MS),
     };
     Report {
         scope: Scope::default(),
@@ -402,6 +404,10 @@ pub fn report() -> Report {
             locked: 33,
             flushing: 9_000,
         }],
+        ilock: locks::ilock(),
+        locks: locks::locks(),
+        blockers: locks::blockers(),
+        absent_locks: vec!["xc_cil_lock".into()],
         processes: processes(),
         ticks: Some((1..=3).map(tick).collect()),
         overhead: Some(Overhead {
@@ -420,7 +426,8 @@ pub fn report() -> Report {
                 },
             ],
             share_of_cpu_pct: 2.04,
-            sampled_1_in: 1,
+            sampled_1_in: 8,
+            measured_ns: Some(S),
         }),
         events: Events {
             seen: 302_000,

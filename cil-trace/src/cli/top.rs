@@ -1,7 +1,7 @@
 //! The flags of `top`.
 
 use super::{device_name, filters, time};
-use crate::options::{SAMPLING_HZ, TopOptions, Tracing};
+use crate::options::{SAMPLING, SAMPLING_HZ, TopOptions, Tracing};
 use cil_trace_core::probes::Set;
 use clap::Args;
 use std::path::PathBuf;
@@ -48,7 +48,7 @@ Examples:
   cil-trace top --replay cil-trace.data";
 
 /// What there are tabs for: samples and time off the CPUs are pictures' business.
-const SHOWN: [Set; 2] = [Set::Log, Set::Flush];
+const SHOWN: [Set; 4] = [Set::Log, Set::Flush, Set::Ilock, Set::Locks];
 
 /// Shortest time between two looks: each costs some milliseconds.
 const SHORTEST: Duration = Duration::from_millis(100);
@@ -70,6 +70,7 @@ impl TopArgs {
                 interval: self.interval,
                 wait_for_xfs: self.all,
                 sampling_hz: SAMPLING_HZ,
+                sampling: SAMPLING,
             },
             pid: self.pid,
             replay: self.replay,

@@ -32,6 +32,7 @@ impl Generation {
                 diagnostics: log::log_enabled!(log::Level::Debug),
                 filesystems: followed.filesystems(),
                 sampling_hz: tracing.sampling_hz,
+                sampling: tracing.sampling,
             },
         )?;
         followed.announce(&mut tracer.maps)?;

@@ -1,10 +1,10 @@
 //! What is known when the window opens: the machine, what is followed, how the probes came out.
 
 use super::followed::Followed;
+use super::generation::Generation;
 use crate::options::Tracing;
-use crate::trace::Tracer;
 use anyhow::{Context as _, Result};
-use cil_trace_core::probes::Set;
+use cil_trace_core::probes::{Set, absent_locks};
 use cil_trace_core::session::{Header, KernelConfig, Machine, Scope};
 use nix::sys::sysinfo::sysinfo;
 use nix::sys::utsname::uname;
@@ -16,7 +16,7 @@ use std::thread::available_parallelism;
 /// # Errors
 ///
 /// If the kernel does not say what it is.
-pub fn header(tracing: &Tracing, followed: &Followed, tracer: &Tracer) -> Result<Header> {
+pub fn header(tracing: &Tracing, followed: &Followed, generation: &Generation) -> Result<Header> {
     let devices = followed.devices();
     let names = || devices.iter().map(|device| device.name.clone()).collect();
     Ok(Header {
@@ -40,8 +40,12 @@ pub fn header(tracing: &Tracing, followed: &Followed, tracer: &Tracer) -> Result
         },
         started_at: jiff::Timestamp::now().to_string(),
         interval_ns: u64::try_from(tracing.interval.as_nanos()).unwrap_or(u64::MAX),
-        probes: tracer.outcomes.clone(),
+        probes: generation.tracer.outcomes.clone(),
         devices,
+        absent_locks: absent_locks(&generation.kernel)
+            .into_iter()
+            .map(str::to_owned)
+            .collect(),
         ..Header::default()
     })
 }

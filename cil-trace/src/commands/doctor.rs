@@ -52,6 +52,7 @@ fn try_probes() -> Result<Vec<Feature>> {
         diagnostics: false,
         filesystems: 0,
         sampling_hz: SAMPLING_HZ,
+        sampling: 1,
     };
     Ok(features::features(
         &Tracer::load(&kernel, &options)?.outcomes,

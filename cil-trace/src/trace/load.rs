@@ -8,9 +8,11 @@ use crate::symbols::Records;
 use anyhow::{Result, bail};
 use aya::{Ebpf, EbpfLoader, include_bytes_aligned};
 use cil_trace_common::function::Group;
+use cil_trace_common::lock::{HISTS_EACH, Kind};
 use cil_trace_common::loss::LossCause;
 use cil_trace_common::probe::Probe;
 use cil_trace_common::scope::State;
+use cil_trace_common::slot::MOST;
 use cil_trace_core::probes::{PROBES, Program, Row, Set, outcomes};
 use cil_trace_core::session::{Outcome, ProbeOutcome, ProgramCost};
 use std::collections::BTreeMap;
@@ -28,6 +30,8 @@ pub struct Options {
     pub diagnostics: bool,
     /// Filesystems to make room for; some more may be mounted later.
     pub filesystems: usize,
+    /// Of inodes, 1 in so many has its holds measured: a power of two.
+    pub sampling: u32,
     /// Samples a second of each CPU.
     pub sampling_hz: u32,
 }
@@ -92,12 +96,15 @@ impl Tracer {
         for (name, value) in &globals {
             loader.override_global(name, value, false);
         }
+        let slots = slots(options);
         let rooms = options.rooms();
         for (map, entries) in [
             ("HISTS", rooms.histograms),
             ("STACKS", rooms.stacks),
             ("THREAD_STACKS", rooms.thread_stacks),
             ("DEPARTED", rooms.departed),
+            ("CALLS", slots),
+            ("LOCK_HISTS", slots * HISTS_EACH),
         ] {
             loader.map_max_entries(map, entries);
         }
@@ -108,7 +115,11 @@ impl Tracer {
         if options.diagnostics {
             forward_diagnostics(&mut ebpf);
         }
-        let mut state = state(kernel, options, &outcomes);
+        let programs: Vec<_> = attached
+            .iter()
+            .map(|attached| attached.program.name)
+            .collect();
+        let mut state = state(kernel, options, &outcomes, &programs);
         let mut maps = Maps::take(&mut ebpf, &rooms)?;
         state.ranges = maps.set_ranges(&kernel.symbols.ranges(Group::ALL)?)?;
         Ok(Self {
@@ -122,13 +133,14 @@ impl Tracer {
         })
     }
 
-    /// Opens the window: from now on everything counts.
+    /// Opens the window: from `now` on, CLOCK_MONOTONIC nanoseconds, everything counts.
     ///
     /// # Errors
     ///
     /// If the kernel refuses the update.
-    pub fn arm(&mut self) -> Result<()> {
+    pub fn arm(&mut self, now: u64) -> Result<()> {
         self.state.armed = 1;
+        self.state.since = now;
         self.maps.set_state(&self.state)
     }
 
@@ -140,6 +152,25 @@ impl Tracer {
     pub fn disarm(&mut self) -> Result<()> {
         self.state.armed = 0;
         self.maps.set_state(&self.state)
+    }
+
+    /// Begins another reading of the longest waits; the number of the one that is over.
+    ///
+    /// # Errors
+    ///
+    /// If the kernel refuses the update.
+    pub fn turn(&mut self) -> Result<u32> {
+        let over = self.state.epoch;
+        // Not 0, which is a place never used.
+        self.state.epoch = over.checked_add(1).unwrap_or(1);
+        self.maps.set_state(&self.state)?;
+        Ok(over)
+    }
+
+    /// Of inodes, 1 in so many has its holds measured.
+    #[must_use]
+    pub fn sampled_1_in(&self) -> u32 {
+        self.state.sampling + 1
     }
 
     /// Takes the place of an earlier tracer, of which nothing counts any more: its costs go on, and
@@ -225,8 +256,56 @@ fn served(program: &Program) -> Option<Probe> {
     PROBES.iter().find(serves).map(|row| row.probe)
 }
 
+/// Numbers that devices may have, the one that belongs to none included.
+fn slots(options: &Options) -> u32 {
+    let filesystems = options.filesystems + SPARE_FILESYSTEMS;
+    u32::try_from(filesystems).unwrap_or(MOST).min(MOST - 1) + 1
+}
+
+/// The kinds of lock, each with the probe of its waits and a program of the way by functions.
+const WAITS: [(Kind, Probe, &str); 5] = [
+    (
+        Kind::Spin,
+        Probe::SpinWaits,
+        "fentry_native_queued_spin_lock_slowpath",
+    ),
+    (
+        Kind::Rwlock,
+        Probe::RwlockWaits,
+        "fentry_queued_read_lock_slowpath",
+    ),
+    (
+        Kind::Rwsem,
+        Probe::RwsemWaits,
+        "fentry_rwsem_down_write_slowpath",
+    ),
+    (
+        Kind::Mutex,
+        Probe::MutexWaits,
+        "fentry___mutex_lock_slowpath",
+    ),
+    (Kind::Semaphore, Probe::SemaphoreWaits, "fentry___down"),
+];
+
 /// The state map's value before the window opens.
-fn state(kernel: &RunningKernel, options: &Options, outcomes: &[ProbeOutcome]) -> State {
+fn state(
+    kernel: &RunningKernel,
+    options: &Options,
+    outcomes: &[ProbeOutcome],
+    programs: &[&str],
+) -> State {
+    let measured = |probe: Probe| {
+        let mut outcomes = outcomes.iter();
+        outcomes.any(|row| row.probe == probe.name() && row.outcome.measured())
+    };
+    // The kinds of lock whose waits are wanted, by way.
+    let waits = |by_function: bool| {
+        let kinds = WAITS.iter().filter(|(_, probe, function)| {
+            measured(*probe) && programs.contains(function) == by_function
+        });
+        kinds.fold(0, |bits, (kind, ..)| bits | 1 << *kind as u32)
+    };
+    let by_program = |name: &str, bit: u32| if programs.contains(&name) { bit } else { 0 };
     let address = |name: &str| kernel.symbols.address(name).unwrap_or(0);
     let by_return = |probe: Probe, bit: u32| {
         let attached = outcomes
@@ -239,14 +318,27 @@ fn state(kernel: &RunningKernel, options: &Options, outcomes: &[ProbeOutcome]) -
         filtered: u32::from(options.filtered),
         own_pid: std::process::id(),
         ranges: 0,
+        slots: slots(options),
+        epoch: 1,
+        other_locks: u32::from(options.sets.contains(&Set::Locks)),
+        by_event: waits(false),
+        by_function: waits(true),
+        rwsem_by_function: u32::from(programs.contains(&"fentry_rwsem_down_read_slowpath")),
         probes: outcomes
             .iter()
             .filter(|row| row.outcome.measured())
             .filter_map(|row| Probe::from_name(&row.probe))
             .fold(0, |probes, probe| probes | State::bit(probe)),
         ends: by_return(Probe::ForceEnd, State::FORCE_END)
-            | by_return(Probe::FsyncEnd, State::FSYNC_END),
-        reserved: 0,
+            | by_return(Probe::FsyncEnd, State::FSYNC_END)
+            | by_return(Probe::IlockReturn, State::ILOCK_RETURN)
+            | by_program("kretprobe_xfs_ilock", State::ILOCK_ASKED)
+            | by_program("fexit_xlog_cil_commit", State::CTX_COMMIT)
+            | by_program("kretprobe_xlog_cil_commit", State::CTX_COMMIT)
+            | by_program("fexit_xlog_cil_ctx_switch", State::CTX_PUSH)
+            | by_program("kretprobe_xlog_cil_ctx_switch", State::CTX_PUSH),
+        sampling: options.sampling - 1,
+        since: 0,
         push_work: address("xlog_cil_push_work"),
         loop_rootcg_work: address("loop_rootcg_workfn"),
         loop_work: address("loop_workfn"),

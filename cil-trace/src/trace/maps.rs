@@ -1,5 +1,6 @@
 //! The maps of the kernel side, typed.
 
+use super::mapped::Mapped;
 use anyhow::{Context as _, Result, bail};
 use aya::Ebpf;
 use aya::maps::{Array, HashMap, Map, MapData, PerCpuArray, PerCpuHashMap, RingBuf};
@@ -7,6 +8,7 @@ use cil_trace_common::flight::Bio;
 use cil_trace_common::function::Range;
 use cil_trace_common::hist::Hist;
 use cil_trace_common::key::Key;
+use cil_trace_common::lock::{Blocked, Caller, Calls, LockStack, Other, ProcessWait};
 use cil_trace_common::process::Process;
 use cil_trace_common::scope::{Scope, State};
 use cil_trace_common::stack::{Stack, StackKey, StackSum};
@@ -54,6 +56,22 @@ pub struct Maps {
     pub bios: HashMap<MapData, u64, Bio>,
     /// Single objects.
     pub events: RingBuf<MapData>,
+    /// Devices by their number.
+    pub claims: HashMap<MapData, u32, u32>,
+    /// Calls of `xfs_ilock`, by the device's number.
+    pub calls: PerCpuArray<MapData, Calls>,
+    /// Waits and holds of named locks.
+    pub lock_hists: PerCpuArray<MapData, Hist>,
+    /// Where locks of inodes are taken.
+    pub callers: PerCpuArray<MapData, Caller>,
+    /// Stacks of waits, holds and holders.
+    pub lock_stacks: Mapped<LockStack>,
+    /// Waits for locks without a name of their own.
+    pub others: PerCpuArray<MapData, Other>,
+    /// Waits of processes.
+    pub process_waits: Mapped<ProcessWait>,
+    /// The longest waits of each lock.
+    pub blocked: PerCpuArray<MapData, Blocked>,
 }
 
 impl Maps {
@@ -69,6 +87,14 @@ impl Maps {
                     .with_context(|| format!("the eBPF object has no map {}", $name))?
                     .try_into()
                     .with_context(|| format!("the map {} is of another type", $name))?
+            };
+        }
+        macro_rules! mapped {
+            ($name:literal) => {
+                ebpf.take_map($name)
+                    .with_context(|| format!("the eBPF object has no map {}", $name))
+                    .and_then(Mapped::new)
+                    .with_context(|| format!("the map {}", $name))?
             };
         }
         let fd = match ebpf.map("THREAD_STACKS") {
@@ -92,6 +118,14 @@ impl Maps {
             thread_stacks_fd: fd.context("cannot duplicate a map's descriptor")?,
             bios: map!("BIOS"),
             events: map!("EVENTS"),
+            claims: map!("CLAIMS"),
+            calls: map!("CALLS"),
+            lock_hists: map!("LOCK_HISTS"),
+            callers: map!("CALLERS"),
+            lock_stacks: mapped!("LOCK_STACKS"),
+            others: map!("OTHERS"),
+            process_waits: mapped!("PROCESS_WAITS"),
+            blocked: map!("BLOCKED"),
         })
     }
 

@@ -1,8 +1,10 @@
 //! Turns what the maps hold into ticks: the increments since the reading before.
 
 use super::load::Tracer;
+use super::locks::LockReader;
 use super::maps::Maps;
-use super::stacks::StackReader;
+use super::processes::ProcessReader;
+use super::stacks::{Numbers, StackReader};
 use crate::system::kallsyms::Kallsyms;
 use anyhow::{Context as _, Result};
 use aya::maps::PerCpuValues;
@@ -11,13 +13,12 @@ use cil_trace_common::hist::Hist;
 use cil_trace_common::key::Key;
 use cil_trace_common::loss::{LossCause, slot};
 use cil_trace_common::probe::Probe;
-use cil_trace_common::process::Process;
 use cil_trace_core::decode;
 use cil_trace_core::device::Dev;
 use cil_trace_core::histogram::Histogram;
 use cil_trace_core::sample::Sampler;
 use cil_trace_core::series::Series;
-use cil_trace_core::tick::{InFlight, Loss, ProcessRow, Tick};
+use cil_trace_core::tick::{InFlight, Loss, Tick};
 use std::collections::{BTreeMap, HashMap};
 
 /// Entries looked at in one walk through the flushes under way; the map holds half as many.
@@ -26,8 +27,10 @@ const LONGEST_WALK: usize = 16_384;
 /// Reads ticks, one after another.
 pub struct Reader {
     before: Before,
-    ended: HashMap<u32, Process>,
+    processes: ProcessReader,
+    locks: LockReader,
     stacks: StackReader,
+    numbers: Numbers,
     lost_mappings: u64,
     sampler: Sampler,
     next: u64,
@@ -39,7 +42,6 @@ pub struct Reader {
 struct Before {
     counters: HashMap<Key, u64>,
     hists: HashMap<Key, Hist>,
-    processes: HashMap<u32, Process>,
     losses: HashMap<u32, u64>,
     by_kernel: HashMap<(Probe, LossCause), u64>,
 }
@@ -50,8 +52,10 @@ impl Reader {
     pub fn new(start_ns: u64, stacks: StackReader) -> Self {
         Self {
             before: Before::default(),
-            ended: HashMap::new(),
+            processes: ProcessReader::default(),
+            locks: LockReader::default(),
             stacks,
+            numbers: Numbers::default(),
             lost_mappings: 0,
             // What the uniform sample draws must not follow a pattern of the workload, no more.
             sampler: Sampler::new(start_ns),
@@ -62,19 +66,10 @@ impl Reader {
 
     /// The next tick is of another tracer, whose maps are empty.
     pub fn begin_anew(&mut self) {
-        let last = std::mem::take(&mut self.before);
-        for (pid, process) in last.processes {
-            self.keep(pid, &process);
-        }
+        self.before = Before::default();
+        self.processes.begin_anew();
+        self.locks.begin_anew();
         self.stacks.begin_anew();
-    }
-
-    /// What a process did, that is no longer in the map.
-    fn keep(&mut self, pid: u32, last: &Process) {
-        let kept = self.ended.entry(pid).or_default();
-        kept.forces += last.forces;
-        kept.flushes_requested += last.flushes_requested;
-        kept.log_wait_ns += last.log_wait_ns;
     }
 
     /// Takes what is in the ring buffer. Called more often than [`Reader::tick`], so that the
@@ -103,11 +98,12 @@ impl Reader {
     ) -> Result<Tick> {
         let by_kernel = self.losses_by_kernel(tracer);
         let ends_seen = tracer.measures(Probe::FlushEnd);
+        let (epoch, sampled_1_in) = (tracer.turn()?, tracer.sampled_1_in());
         let maps = &mut tracer.maps;
         self.drain(maps);
         let (events, events_seen) = self.sampler.take();
-        let (stack_rows, stacks) = self.stacks.read(maps, symbols, last)?;
-        let tick = Tick {
+        let (stack_rows, stacks) = self.stacks.read(maps, symbols, &mut self.numbers, last)?;
+        let mut tick = Tick {
             index: self.next,
             start_ns: self.start_ns,
             end_ns,
@@ -115,19 +111,20 @@ impl Reader {
             histograms: self.histograms(maps)?,
             events,
             events_seen,
-            processes: self.processes(maps)?,
+            processes: self.processes.read(maps)?,
             losses: [self.losses(maps)?, by_kernel, self.lost_mappings()].concat(),
             stack_rows,
             stacks,
-            devices: Vec::new(),
-            probes: Vec::new(),
+            sampled_1_in,
             in_flight: if ends_seen {
                 Some(in_flight(maps)?)
             } else {
                 None
             },
-            cost: None,
+            ..Tick::default()
         };
+        self.locks
+            .read(maps, symbols, epoch, &mut self.numbers, &mut tick)?;
         self.next += 1;
         self.start_ns = end_ns;
         Ok(tick)
@@ -156,7 +153,7 @@ impl Reader {
             let (key, values) = entry.context("cannot read the histograms")?;
             let mut now = Hist::EMPTY;
             for value in values.iter() {
-                merge(&mut now, value);
+                now.merge(value);
             }
             let before = self.before.hists.insert(key, now).unwrap_or(Hist::EMPTY);
             if now.count != before.count
@@ -166,40 +163,6 @@ impl Reader {
             }
         }
         changed.sort_by_key(|(series, _)| *series);
-        Ok(changed)
-    }
-
-    /// A process that has ended leaves the map, and what it did is kept here, in case another gets
-    /// its number.
-    fn processes(&mut self, maps: &mut Maps) -> Result<Vec<ProcessRow>> {
-        let mut changed = Vec::new();
-        let mut ended = Vec::new();
-        for entry in maps.processes.iter() {
-            let (pid, now) = entry.context("cannot read the processes")?;
-            let earlier = self.ended.get(&pid).copied().unwrap_or_default();
-            if self.before.processes.insert(pid, now) != Some(now) {
-                changed.push(ProcessRow {
-                    pid,
-                    comm: decode::text(&now.comm),
-                    workload: now.workload != 0,
-                    forces: earlier.forces + now.forces,
-                    flushes_requested: earlier.flushes_requested + now.flushes_requested,
-                    log_wait_ns: earlier.log_wait_ns + now.log_wait_ns,
-                });
-            }
-            if now.ended != 0 {
-                ended.push(pid);
-            }
-        }
-        for pid in ended {
-            maps.processes
-                .remove(&pid)
-                .context("cannot take out a process that has ended")?;
-            if let Some(last) = self.before.processes.remove(&pid) {
-                self.keep(pid, &last);
-            }
-        }
-        changed.sort_by_key(|row| row.pid);
         Ok(changed)
     }
 
@@ -285,15 +248,4 @@ fn in_flight(maps: &Maps) -> Result<Vec<InFlight>> {
 
 fn sum(values: &PerCpuValues<u64>) -> u64 {
     values.iter().fold(0, |sum, value| sum.wrapping_add(*value))
-}
-
-/// Adds the histogram of one CPU.
-fn merge(into: &mut Hist, from: &Hist) {
-    into.count += from.count;
-    into.sum = into.sum.wrapping_add(from.sum);
-    into.max = into.max.max(from.max);
-    into.not_min = into.not_min.max(from.not_min);
-    for (into, from) in into.buckets.iter_mut().zip(&from.buckets) {
-        *into = into.wrapping_add(*from);
-    }
 }

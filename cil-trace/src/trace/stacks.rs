@@ -2,6 +2,7 @@
 
 use super::bpf;
 use super::maps::Maps;
+use super::names;
 use crate::symbols::{Question, UserSymbols};
 use crate::system::kallsyms::Kallsyms;
 use anyhow::{Context as _, Result};
@@ -20,6 +21,18 @@ use std::os::fd::BorrowedFd;
 /// Stands below what the kernel did not give of a stack.
 const DEEPER: &str = "[deeper]";
 
+/// Gives numbers to stacks that have none by their hash: odd ones, for those by hash are even.
+#[derive(Default)]
+pub struct Numbers(u32);
+
+impl Numbers {
+    /// One that has not been given away.
+    pub fn give(&mut self) -> u32 {
+        self.0 += 1;
+        self.0.wrapping_mul(2).wrapping_sub(1)
+    }
+}
+
 /// What has been read so far.
 pub struct StackReader {
     log: Sums,
@@ -29,8 +42,6 @@ pub struct StackReader {
     evicted: HashSet<u32>,
     /// Numbers of programs' stacks by process, program and hash.
     user: HashMap<(u32, u32, u64), u32>,
-    /// Odd numbers that have been given away.
-    given: u32,
     /// Time that a sample stands for.
     period_ns: u64,
     symbols: Option<UserSymbols>,
@@ -64,7 +75,6 @@ impl StackReader {
             known: HashMap::new(),
             evicted: HashSet::new(),
             user: HashMap::new(),
-            given: 0,
             period_ns: 1_000_000_000 / u64::from(hz.max(1)),
             symbols,
         }
@@ -87,6 +97,7 @@ impl StackReader {
         &mut self,
         maps: &mut Maps,
         kernel: &Kallsyms,
+        numbers: &mut Numbers,
         last: bool,
     ) -> Result<(Vec<StackRow>, Vec<tick::Stack>)> {
         // Before the stacks, which are kept before anything is counted by them.
@@ -94,10 +105,10 @@ impl StackReader {
         let room = maps.thread_stacks_room;
         let evict = Some((maps.thread_stacks_fd(), room / 2));
         changed.extend(self.threads.changed(&maps.thread_stacks, evict)?);
-        let mut named = self.learn(maps, kernel)?;
+        let mut named = self.learn(maps, kernel, numbers)?;
         let mut rows: Vec<_> = changed
             .into_iter()
-            .map(|(key, sum)| self.row(&key, &sum))
+            .map(|(key, sum)| self.row(&key, &sum, numbers))
             .collect();
         rows.sort_by(|a, b| {
             let order = |row: &StackRow| (row.kind, row.dev, row.kernel, row.user);
@@ -122,7 +133,12 @@ impl StackReader {
     }
 
     /// Takes in the stacks that are new; gives those of the kernel with their names.
-    fn learn(&mut self, maps: &mut Maps, kernel: &Kallsyms) -> Result<Vec<tick::Stack>> {
+    fn learn(
+        &mut self,
+        maps: &mut Maps,
+        kernel: &Kallsyms,
+        numbers: &mut Numbers,
+    ) -> Result<Vec<tick::Stack>> {
         let mut named = Vec::new();
         let ids: Vec<u32> = maps
             .stacks
@@ -134,7 +150,7 @@ impl StackReader {
             if !self.known.contains_key(&id) || self.evicted.remove(&id) {
                 let stack = maps.stacks.get(&id, 0);
                 let stack = stack.context("cannot read a stack")?;
-                named.extend(self.learn_one(id, &stack, kernel));
+                named.extend(self.learn_one(id, &stack, kernel, numbers));
             } else if evict {
                 // The kernel side makes it again if it comes again.
                 let _ = maps.stacks.remove(&id);
@@ -146,12 +162,18 @@ impl StackReader {
 
     /// Numbers of the kernel's stacks are the kernel side's less 1, as in
     /// [`Series::stack`](cil_trace_core::series::Series), and even; others are odd.
-    fn learn_one(&mut self, id: u32, stack: &Stack, kernel: &Kallsyms) -> Option<tick::Stack> {
+    fn learn_one(
+        &mut self,
+        id: u32,
+        stack: &Stack,
+        kernel: &Kallsyms,
+        numbers: &mut Numbers,
+    ) -> Option<tick::Stack> {
         let number = match self.known.get(&id) {
             None => id.wrapping_sub(1),
             Some(known) if known.hash == stack.hash => return None,
             // Another stack has taken the number of one that was taken out.
-            Some(_) => self.give_number(),
+            Some(_) => numbers.give(),
         };
         let frames = frames(stack, kernel);
         let named = match &frames {
@@ -173,12 +195,7 @@ impl StackReader {
         named
     }
 
-    fn give_number(&mut self) -> u32 {
-        self.given += 1;
-        self.given.wrapping_mul(2).wrapping_sub(1)
-    }
-
-    fn row(&mut self, key: &StackKey, sum: &StackSum) -> StackRow {
+    fn row(&mut self, key: &StackKey, sum: &StackSum, numbers: &mut Numbers) -> StackRow {
         let kind = StackKind::from_u16(key.kind).unwrap_or(StackKind::Flush);
         let is_thread = matches!(kind, StackKind::Cpu | StackKind::Offcpu);
         let time_ns = match kind {
@@ -206,7 +223,7 @@ impl StackReader {
             user: match key.user {
                 0 => None,
                 LOST => Some(LOST),
-                id => Some(self.user(key, id, sum.at_ns)),
+                id => Some(self.user(key, id, sum.at_ns, numbers)),
             },
             sums: StackSums {
                 count: sum.count,
@@ -235,7 +252,7 @@ impl StackReader {
     }
 
     /// The number of a program's stack, which is asked for when it is new.
-    fn user(&mut self, key: &StackKey, id: u32, at_ns: u64) -> u32 {
+    fn user(&mut self, key: &StackKey, id: u32, at_ns: u64, numbers: &mut Numbers) -> u32 {
         let Some(Known {
             hash,
             frames: Frames::User(addresses),
@@ -249,7 +266,7 @@ impl StackReader {
             return number;
         }
         let addresses = addresses.clone();
-        let number = self.give_number();
+        let number = numbers.give();
         self.user.insert(of, number);
         if let Some(symbols) = &self.symbols {
             symbols.ask(Question {
@@ -316,36 +333,13 @@ fn frames(stack: &Stack, kernel: &Kallsyms) -> Frames {
     if stack.origin == Origin::User as u32 {
         return Frames::User(addresses.to_vec());
     }
-    let mut names: Vec<_> = addresses
-        .iter()
-        .map(|&address| name(kernel, address))
-        .collect();
-    if stack.origin == Origin::Tracepoint as u32 {
-        names = without_tracer(names);
-    }
+    let mut names = if stack.origin == Origin::Tracepoint as u32 {
+        names::without_tracer(kernel, addresses.iter())
+    } else {
+        names::all(kernel, addresses.iter())
+    };
     if len == DEPTH {
         names.push(DEEPER.to_owned());
     }
     Frames::Kernel(names)
-}
-
-/// A stack without what calls the program itself: everything down to the tracepoint's function.
-fn without_tracer(mut frames: Vec<String>) -> Vec<String> {
-    // Which of them is there depends on what the compiler made of the tracepoint.
-    const TRACER: [&str; 3] = ["bpf_trace_run", "__bpf_trace_", "__traceiter_"];
-    let is_tracer = |frame: &String| TRACER.iter().any(|start| frame.starts_with(start));
-    let tracepoint = frames.iter().rposition(is_tracer);
-    frames.drain(..tracepoint.map_or(0, |position| position + 1));
-    frames
-}
-
-/// A function's name; unresolved, its address.
-fn name(symbols: &Kallsyms, address: u64) -> String {
-    match symbols.name_of(address) {
-        Some((name, _)) => match symbols.module_of(address) {
-            Some(module) => format!("{name} [{module}]"),
-            None => name.to_owned(),
-        },
-        None => format!("{address:#x}"),
-    }
 }

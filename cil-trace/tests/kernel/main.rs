@@ -4,6 +4,7 @@
 //! root; `cargo xtask test --level kernel` builds the program and runs this.
 #![expect(clippy::unwrap_used, reason = "a failure is the test's")]
 
+mod blocked;
 mod cause;
 mod clock;
 mod count;
@@ -11,6 +12,7 @@ mod dbench;
 mod disk;
 mod eventually;
 mod exports;
+mod ilock;
 mod killed;
 mod mapped;
 mod matrix;

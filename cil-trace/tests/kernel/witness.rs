@@ -56,6 +56,14 @@ const OTHERS: &[Watched] = &[
     watch("block/block_rq_complete", Filter::Disk, false),
 ];
 
+/// What locks of inodes are counted from.
+const LOCKS: &[Watched] = &[
+    watch("xfs/xfs_ilock", Filter::Filesystem, false),
+    watch("xfs/xfs_ilock_nowait", Filter::Filesystem, false),
+    watch("xfs/xfs_iunlock", Filter::Filesystem, false),
+    watch("xfs/xfs_ilock_demote", Filter::Filesystem, false),
+];
+
 /// A tracefs instance that watches one filesystem; it ends when dropped.
 pub struct Witness {
     instance: PathBuf,
@@ -77,6 +85,11 @@ impl Witness {
     /// and flushes.
     pub fn of_causes(xfs: &Xfs) -> Self {
         Self::watching(&xfs.subject(), CAUSES)
+    }
+
+    /// Watches the locks of its inodes.
+    pub fn of_locks(xfs: &Xfs) -> Self {
+        Self::watching(&xfs.subject(), LOCKS)
     }
 
     fn watching(subject: &Subject, watched: impl IntoIterator<Item = &'static Watched>) -> Self {

@@ -14,6 +14,8 @@ use std::path::{Path, PathBuf};
 
 /// Those that make sense there, as libtest's filters.
 const TESTS: &[&str] = &[
+    "blocked::",
+    "ilock::",
     "mapped::",
     "matrix::",
     "modules::",
@@ -28,7 +30,9 @@ const PROGRAMS: &[&str] = &[
     "dd",
     "delpart",
     "dmsetup",
+    "env",
     "findmnt",
+    "fsfreeze",
     "losetup",
     "mkdir",
     "modprobe",

@@ -3,6 +3,7 @@
 //! Sections know the report's fields and nothing about the format they end up in.
 
 mod flush;
+mod lock;
 mod log;
 mod run;
 
@@ -68,9 +69,35 @@ pub const SECTIONS: &[Section] = &[
     section("log_space", true, &[P::Iclogs], log::log_space),
     section("ail", true, &[P::Ail], log::ail),
     section(
+        "ilock",
+        true,
+        &[P::Ilock, P::IlockReturn, P::RwsemWaits],
+        lock::ilock,
+    ),
+    section(
+        "locks",
+        true,
+        &[
+            P::SpinWaits,
+            P::RwlockWaits,
+            P::RwsemWaits,
+            P::MutexWaits,
+            P::SemaphoreWaits,
+            P::CtxLockHold,
+        ],
+        lock::locks,
+    ),
+    section("blockers", true, &[P::Holders], lock::blockers),
+    section(
         "processes",
         true,
-        &[P::Descendants, P::Forces, P::FlushRequests, P::GrantWaits],
+        &[
+            P::Descendants,
+            P::Forces,
+            P::FlushRequests,
+            P::GrantWaits,
+            P::RwsemWaits,
+        ],
         run::processes,
     ),
     section("ticks", true, &[], run::ticks),

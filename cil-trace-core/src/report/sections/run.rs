@@ -3,7 +3,7 @@
 use super::facts;
 use crate::report::schema::{LossRow, Report};
 use crate::report::table::{Builder, Cell, Table, Unit};
-use crate::report::units::share;
+use crate::report::units::{percent, share};
 use crate::session::{Outcome, ProgramCost};
 use std::cmp::Reverse;
 
@@ -124,11 +124,17 @@ pub(super) fn overhead(report: &Report) -> Table {
                 .map_or(Cell::Blank, Cell::Ns)
         })
         .percent("share_of_cpu", cpu);
-    if overhead.sampled_1_in > 1 {
-        let note = format!("1 in {} was sampled to save time", overhead.sampled_1_in);
-        return builder.note(note).build();
-    }
-    builder.build()
+    let measured = overhead.measured_ns.map(|measured| {
+        let part = share(measured, report.duration_ns).map_or_else(String::new, percent);
+        format!("measured in {part} of the time, and scaled to all of it")
+    });
+    let sampled = (overhead.sampled_1_in > 1).then(|| {
+        let n = overhead.sampled_1_in;
+        format!("to save time, holds and callers of inodes' locks are those of 1 in {n} inodes")
+    });
+    let mut table = builder.build();
+    table.notes.extend(measured.into_iter().chain(sampled));
+    table
 }
 
 pub(super) fn events(report: &Report) -> Table {
