@@ -90,6 +90,7 @@ impl History {
         let processes = tick
             .processes
             .iter()
+            .filter(|row| !row.is_merge())
             .map(|row| match self.total.process(row.pid) {
                 Some(before) => row.since(before),
                 None => row.clone(),

@@ -16,6 +16,7 @@ pub mod history;
 pub mod model;
 pub mod offsets;
 pub mod probes;
+pub mod processes;
 pub mod profile;
 pub mod recording;
 pub mod report;

@@ -82,7 +82,7 @@ pub struct SampledEvent {
 }
 
 /// What a process did to the log.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct ProcessRow {
     /// Process id.
     pub pid: u32,
@@ -101,6 +101,32 @@ pub struct ProcessRow {
 }
 
 impl ProcessRow {
+    /// The row of ended processes that have none of their own any more, and behind it that of those
+    /// of the workload. No process has such a number: the kernel's `PID_MAX_LIMIT` (threads.h).
+    pub const MERGED: u32 = 4 << 20;
+
+    /// What takes the place of a row that was added to one of those: nothing, and no name.
+    #[must_use]
+    pub fn moved(pid: u32) -> Self {
+        Self {
+            pid,
+            ..Self::default()
+        }
+    }
+
+    /// Whether its process has no row of its own any more.
+    #[must_use]
+    pub fn is_moved(&self) -> bool {
+        *self == Self::moved(self.pid)
+    }
+
+    /// Whether it says where sums stand and not what was done: as [`ProcessRow::moved`], or the row
+    /// that took them.
+    #[must_use]
+    pub fn is_merge(&self) -> bool {
+        self.pid >= Self::MERGED || self.is_moved()
+    }
+
     /// What it did since it had done what `before` says. A smaller sum is one that began anew.
     #[must_use]
     pub fn since(&self, before: &Self) -> Self {

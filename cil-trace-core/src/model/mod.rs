@@ -147,8 +147,13 @@ impl Model {
     /// Adds a tick; they come in order.
     pub fn apply(&mut self, tick: &Tick) {
         self.apply_all_but_processes(tick);
-        self.processes
-            .extend(tick.processes.iter().map(|row| (row.pid, row.clone())));
+        for row in &tick.processes {
+            if row.is_moved() {
+                self.processes.remove(&row.pid);
+            } else {
+                self.processes.insert(row.pid, row.clone());
+            }
+        }
     }
 
     fn apply_all_but_processes(&mut self, tick: &Tick) {

@@ -95,7 +95,8 @@ CREATE VIEW v_probes AS
 CREATE VIEW v_devices AS
     SELECT * FROM devices WHERE rowid IN (SELECT max(rowid) FROM devices GROUP BY major, minor);
 CREATE VIEW v_processes AS
-    SELECT * FROM processes WHERE rowid IN (SELECT max(rowid) FROM processes GROUP BY pid);
+    SELECT * FROM processes WHERE rowid IN (SELECT max(rowid) FROM processes GROUP BY pid)
+    AND comm <> '';
 CREATE VIEW v_flushes AS
     SELECT device, label AS cause, via,
         sum(iif(metric = 'flush_requested', value, 0)) AS requested,

@@ -527,7 +527,8 @@ pub struct BlockerRow {
     pub holder_waits_for: Option<String>,
 }
 
-/// What a process did.
+/// What a process did; a `pid` from 4,194,304 on is none, but what many did that have ended
+/// (`comm` says how many).
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize)]
 pub struct ProcessRow {
     /// Process id.

@@ -68,7 +68,10 @@ fn fsyncs(xfs: &Xfs, files: u32) -> crate::count::Counts {
     // It holds the module too, so it must be gone before that is to go.
     let witness = Witness::of(xfs);
     let mountpoint = xfs.mountpoint().display().to_string();
-    output("bash", &["-ec", SCRIPT, "bash", &mountpoint, &files.to_string()]);
+    output(
+        "bash",
+        &["-ec", SCRIPT, "bash", &mountpoint, &files.to_string()],
+    );
     let testimony = witness.testimony();
     count(&testimony.events(), &xfs.subject(), &(0..u64::MAX))
 }

@@ -5,6 +5,7 @@ use crate::report::schema::{LossRow, Report};
 use crate::report::table::{Builder, Cell, Table, Unit};
 use crate::report::units::{percent, share};
 use crate::session::{Outcome, ProgramCost};
+use crate::tick::ProcessRow;
 use std::cmp::Reverse;
 
 pub(super) fn workload(report: &Report) -> Table {
@@ -62,7 +63,10 @@ pub(super) fn processes(report: &Report) -> Table {
         "Who forced the log and who waited for it",
         &rows,
     )
-    .column("pid", Unit::Text, |row| Cell::Text(row.pid.to_string()))
+    .column("pid", Unit::Text, |row| match row.pid {
+        ProcessRow::MERGED.. => Cell::Missing,
+        pid => Cell::Text(pid.to_string()),
+    })
     .text("comm", |row| Some(&row.comm))
     .text("workload", |row| {
         Some(if row.workload { "yes" } else { "no" })
