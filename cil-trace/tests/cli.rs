@@ -5,7 +5,7 @@ use assert_cmd::Command;
 use cil_trace::cli;
 use cil_trace::options::{
     CompareOptions, Diff, ExportOptions, Filter, FlamegraphOptions, Invocation, RecordOptions,
-    Repeat, ReportOptions, Series, Target, Tracing,
+    Repeat, ReportOptions, SAMPLING_HZ, Series, Target, TopOptions, Tracing,
 };
 use cil_trace::workload::{self, RunAs};
 use cil_trace_common::stack::StackKind;
@@ -42,6 +42,13 @@ fn refused(line: &str) -> i32 {
 fn record(line: &str) -> RecordOptions {
     match parse(&format!("cil-trace record {line}")) {
         Invocation::Record(options) => options,
+        other => panic!("{other:?}"),
+    }
+}
+
+fn top(line: &str) -> TopOptions {
+    match parse(&format!("cil-trace top{line}")) {
+        Invocation::Top(options) => options,
         other => panic!("{other:?}"),
     }
 }
@@ -137,6 +144,41 @@ fn record_takes_every_option() {
         panic!()
     };
     assert_eq!(command.run_as, RunAs::Ourselves);
+}
+
+#[test]
+fn top_has_defaults() {
+    assert_eq!(
+        top(""),
+        TopOptions {
+            tracing: Tracing {
+                filters: Vec::new(),
+                wait_for_xfs: false,
+                probes: vec![Set::Log, Set::Flush],
+                interval: Duration::from_secs(1),
+                sampling_hz: SAMPLING_HZ,
+            },
+            pid: None,
+            replay: None,
+            batch: None,
+        }
+    );
+}
+
+#[test]
+fn top_takes_every_option() {
+    let options = top(" -p 7 --mount /srv --device /dev/loop2 --interval 250ms --batch 3");
+    assert_eq!(
+        options.tracing.filters,
+        [
+            Filter::Mount("/srv".into()),
+            Filter::Device("loop2".to_owned())
+        ]
+    );
+    assert_eq!(options.tracing.interval, Duration::from_millis(250));
+    assert_eq!((options.pid, options.batch), (Some(7), Some(3)));
+    assert!(top(" -a").tracing.wait_for_xfs);
+    assert_eq!(top(" --replay f --batch 2").replay, Some("f".into()));
 }
 
 #[test]
@@ -358,6 +400,14 @@ const REFUSED: &[(&[&str], &str)] = &[
     ),
     (&["record", "-a", "--device", "/srv/image"], "lsblk"),
     (&["record", "-a", "--runs", "3"], "COMMAND"),
+    (&["top", "--interval", "1ms"], "100ms or longer"),
+    (&["top", "--batch", "0"], "0 is not in"),
+    (&["top", "--replay", "f", "-p", "1"], "cannot be used with"),
+    (
+        &["top", "--replay", "f", "--interval", "1s"],
+        "cannot be used with",
+    ),
+    (&["top", "-p", "1", "-a"], "cannot be used with"),
     (&["compare", "a"], "--aa"),
     (
         &["compare", "a", "b", "--style", "x"],

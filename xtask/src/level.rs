@@ -3,7 +3,7 @@
 use crate::command::{cargo, shown};
 use crate::tally::Tally;
 use crate::vm::{self, Kernel};
-use crate::{build, exports, interrupt, setup, style};
+use crate::{build, exports, interrupt, packages, setup, style};
 use anyhow::{Context, Result, bail};
 use clap::ValueEnum;
 use nix::unistd::Uid;
@@ -69,7 +69,13 @@ impl Level {
                         .args(packages.map(|name| format!("--package={name}"))),
                 )
             }
-            Self::Cli => cargo_test(cargo().args(["test", "--package=cil-trace"])),
+            Self::Cli => {
+                // Without root the tests that need it are skipped, and say so.
+                if let Err(error) = packages::install(packages::CLI) {
+                    eprintln!("xtask: {error:#}");
+                }
+                cargo_test(cargo().args(["test", "--package=cil-trace"]))
+            }
             Self::Kernel => {
                 kernel_allows()?;
                 let program = build::with(setup::all()?)?;

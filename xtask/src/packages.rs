@@ -25,6 +25,9 @@ pub const RUN: &[&str] = &[
     "xfsprogs",
 ];
 
+/// What the tests without root run.
+pub const CLI: &[&str] = &["tmux"];
+
 /// What reads exports.
 pub const EXPORTS: &[&str] = &["chromium", "golang-go", "python3-venv"];
 

@@ -1,6 +1,6 @@
 //! All that is known of one row: every column, the histograms behind its quantiles, its stacks.
 
-use super::tabs::{Content, Tab};
+use super::tabs::Tab;
 use cil_trace_common::stack::StackKind;
 use cil_trace_core::model::Model;
 use cil_trace_core::model::stacks::StackEntry;
@@ -40,8 +40,9 @@ pub fn lines(tab: &Tab, table: &Table, row: &[Cell], model: &Model, width: usize
             .collect(),
         ..Table::named("")
     };
-    lines.extend(text::histograms(&own).lines().map(str::to_owned));
-    if let Some((kind, label)) = subject(tab) {
+    let histograms = text::histograms_within(&own, width);
+    lines.extend(histograms.lines().map(str::to_owned));
+    if let Some((kind, label)) = tab.stacks {
         let cell = |name: &str| {
             let place = table.columns.iter().position(|column| column.name == name);
             place.and_then(|place| match row.get(place)? {
@@ -52,16 +53,6 @@ pub fn lines(tab: &Tab, table: &Table, row: &[Cell], model: &Model, width: usize
         lines.extend(stacks(model, kind, cell(label), cell("device")));
     }
     lines
-}
-
-/// The stacks that belong to a tab's rows, and the column that names theirs.
-fn subject(tab: &Tab) -> Option<(StackKind, &'static str)> {
-    match tab.content {
-        Content::Section("flushes") => Some((StackKind::Flush, "cause")),
-        Content::Section("locks" | "ilock") => Some((StackKind::Lock, "lock")),
-        Content::Pushes => Some((StackKind::Push, "trigger")),
-        _ => None,
-    }
 }
 
 fn stacks(

@@ -7,7 +7,7 @@ use cil_trace_common::stack::StackKind;
 use cil_trace_core::flame::{Script, flamegraph};
 use cil_trace_core::history::Cut;
 use cil_trace_core::model::Model;
-use cil_trace_core::profile::{Profile, Weight};
+use cil_trace_core::profile::{Profile, words};
 use cil_trace_core::recording::Writer;
 use cil_trace_core::report::units;
 use cil_trace_core::session::Header;
@@ -43,13 +43,15 @@ pub fn recording(session: &Header, mut cut: Cut) -> Result<String> {
     ))
 }
 
-/// Draws the flushes of a stretch of a session into the current directory; what there is to say of it.
+/// Draws the stacks of a kind of a stretch of a session into the current directory; what there is to
+/// say of it.
 ///
 /// # Errors
 ///
 /// If there are none, or the picture cannot be written.
-pub fn flushes(session: &Header, model: &Model) -> Result<String> {
-    let profile = Profile::of(model, StackKind::Flush, Weight::Count)?;
+pub fn picture(session: &Header, model: &Model, kind: StackKind) -> Result<String> {
+    let words = words(kind);
+    let profile = Profile::of(model, kind, words.usual)?;
     let graph = flamegraph(&profile, Script::With)?;
     if let Some(why) = graph.empty {
         anyhow::bail!("there is nothing to draw: {why}");
@@ -64,7 +66,8 @@ pub fn flushes(session: &Header, model: &Model) -> Result<String> {
         .with_context(|| path.display().to_string())?;
     chown_back(&path)?;
     Ok(format!(
-        "drew the flushes of {}: {}",
+        "drew {} of {}: {}",
+        words.title,
         units::duration(end_ns.saturating_sub(start_ns)),
         path.display()
     ))

@@ -17,7 +17,7 @@ const KEYS: &[(&str, &str)] = &[
     ),
     (
         "/",
-        "show only rows that contain a text; Enter keeps it, Esc takes it away",
+        "only rows that contain a text; Enter keeps it, Esc takes it away",
     ),
     (
         "w",
@@ -36,7 +36,7 @@ const KEYS: &[(&str, &str)] = &[
     ),
     (
         "f",
-        "write a flamegraph of the flushes of the stretch that is shown",
+        "write a flamegraph of the stretch: of flushes, pushes or locks, by tab",
     ),
     ("?", "this help"),
     (
@@ -77,7 +77,7 @@ mod tests {
         for replay in [false, true] {
             let lines = lines(replay);
             assert!(
-                lines.iter().all(|line| line.chars().count() <= 88),
+                lines.iter().all(|line| line.chars().count() <= 80),
                 "{lines:#?}"
             );
         }

@@ -9,6 +9,7 @@ use super::update::{Effect, Input};
 use crate::messages;
 use crate::signals::{Blocked, Signals};
 use anyhow::{Context as _, Result};
+use cil_trace_common::stack::StackKind;
 use crossterm::event::{Event, EventStream};
 use futures_util::StreamExt as _;
 use nix::sys::signal::{Signal, kill};
@@ -147,7 +148,10 @@ impl Top {
                 let view = self.state.view();
                 let session = view.history.total().header().clone();
                 let model = view.history.model(view.span, view.index).into_owned();
-                self.write(move || files::flushes(&session, &model));
+                // A tab whose rows have no stacks stands for the question who asks for flushes.
+                let own = self.state.tab().stacks;
+                let kind = own.map_or(StackKind::Flush, |(kind, _)| kind);
+                self.write(move || files::picture(&session, &model, kind));
             }
         }
         Ok(false)

@@ -75,6 +75,9 @@ impl Opened {
 
     fn replay(path: &Path) -> Result<Self> {
         let recording = Recording::open(path)?;
+        if let Some(hint) = recording.hint() {
+            log::warn!("{hint}");
+        }
         let last = recording
             .last_tick()?
             .with_context(|| format!("{}: nothing was recorded: it has no tick", path.display()))?;

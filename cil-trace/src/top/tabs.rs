@@ -4,6 +4,7 @@
 //! first.
 
 use super::sort::Sort;
+use cil_trace_common::stack::StackKind;
 use cil_trace_core::device::Dev;
 use cil_trace_core::history::tables::{View, pushes};
 use cil_trace_core::model::Model;
@@ -25,6 +26,8 @@ pub struct Tab {
     pub first: &'static [&'static str],
     /// How it is sorted unless told otherwise; `None` as the section is.
     pub sort: Option<Sort>,
+    /// The stacks that belong to its rows, and the column whose words are theirs.
+    pub stacks: Option<(StackKind, &'static str)>,
 }
 
 /// What a tab shows.
@@ -55,22 +58,40 @@ pub const TABS: &[Tab] = &[
             "latency_p99",
         ],
         None,
-    ),
-    tab('3', "Pushes", Content::Pushes, &[], None),
+    )
+    .with_stacks(StackKind::Flush, "cause"),
+    tab(
+        '3',
+        "Pushes",
+        Content::Pushes,
+        &[
+            "ago",
+            "device",
+            "trigger",
+            "bytes",
+            "queue_delay",
+            "run_time",
+            "wrote_iclog",
+        ],
+        None,
+    )
+    .with_stacks(StackKind::Push, "trigger"),
     tab(
         '4',
         "Locks",
         Content::Section("locks"),
         &["lock", "kind", "mode", "device", "waits", "wait_total"],
         Some(Sort::descending("wait_total")),
-    ),
+    )
+    .with_stacks(StackKind::Lock, "lock"),
     tab(
         '5',
         "ilock",
         Content::Section("ilock"),
         &["lock", "mode", "device", "acquired"],
         None,
-    ),
+    )
+    .with_stacks(StackKind::Lock, "lock"),
     tab(
         '6',
         "Processes",
@@ -112,10 +133,18 @@ const fn tab(
         content,
         first,
         sort,
+        stacks: None,
     }
 }
 
 impl Tab {
+    const fn with_stacks(self, kind: StackKind, column: &'static str) -> Self {
+        Self {
+            stacks: Some((kind, column)),
+            ..self
+        }
+    }
+
     /// Its table, of one filesystem or all; `None` for text. `report` is of the view's stretch.
     pub fn table(&self, view: View<'_>, report: &Report) -> Option<Table> {
         let mut table = match self.content {

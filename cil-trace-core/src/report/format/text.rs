@@ -16,7 +16,10 @@ pub const WIDTH: u16 = 100;
 const GAP: u16 = 2;
 
 /// Width of a histogram's longest bar.
-const BAR_WIDTH: u128 = 40;
+const BAR_WIDTH: usize = 40;
+
+/// Width of what stands beside it.
+const BESIDE_BAR: usize = 42;
 
 /// The section with its title and notes; ends with a newline.
 #[must_use]
@@ -57,19 +60,28 @@ fn rows(table: &Table, width: u16) -> String {
 /// The histograms behind a table, as bpftrace draws them; empty without any.
 #[must_use]
 pub fn histograms(table: &Table) -> String {
-    table.charts.iter().map(histogram).collect()
+    let charts = table.charts.iter();
+    charts.map(|chart| histogram(chart, BAR_WIDTH)).collect()
 }
 
-fn histogram(chart: &Chart) -> String {
+/// The same in at most `width` columns, but with bars that still tell one from another.
+#[must_use]
+pub fn histograms_within(table: &Table, width: usize) -> String {
+    let room = width.saturating_sub(BESIDE_BAR).clamp(10, BAR_WIDTH);
+    let charts = table.charts.iter();
+    charts.map(|chart| histogram(chart, room)).collect()
+}
+
+fn histogram(chart: &Chart, longest_bar: usize) -> String {
     let mut text = format!("\n{}: {}\n", units::printable(&chart.label), chart.quantity);
     let bars = bars(&chart.hist, chart.unit);
     let longest = bars.iter().map(|bar| bar.count).max().unwrap_or(0).max(1);
     for bar in bars {
-        let length = u128::from(bar.count) * BAR_WIDTH / u128::from(longest);
+        let length = u128::from(bar.count) * longest_bar as u128 / u128::from(longest);
         // Writing to a string cannot fail.
         let _ = writeln!(
             text,
-            "  {:>9} .. {:<9} {:>14} |{:<40}|",
+            "  {:>9} .. {:<9} {:>14} |{:<longest_bar$}|",
             chart.unit.cell(bar.lo).human(),
             chart.unit.cell(bar.hi).human(),
             units::count(bar.count.into()),

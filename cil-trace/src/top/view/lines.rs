@@ -11,7 +11,8 @@ use ratatui::widgets::{Block, Borders, Clear, Paragraph};
 pub fn text(state: &State, frame: &mut Frame<'_>, area: Rect) {
     let top = top(state.place().top, state.shown.lines.len(), area.height);
     let mut begins = true;
-    let lines: Vec<_> = state
+    let (seen, more) = page(state.shown.lines.len(), top, area.height);
+    let lines = state
         .shown
         .lines
         .iter()
@@ -29,9 +30,26 @@ pub fn text(state: &State, frame: &mut Frame<'_>, area: Rect) {
             )
         })
         .skip(top)
-        .take(usize::from(area.height))
-        .collect();
+        .take(seen);
+    let lines: Vec<_> = lines.chain(further(more, state)).collect();
     frame.render_widget(Paragraph::new(Text::from(lines)), area);
+}
+
+/// How many of so many lines are seen from `top` on, and how many are below, for which the last row
+/// is needed then.
+fn page(lines: usize, top: usize, height: u16) -> (usize, usize) {
+    let height = usize::from(height);
+    let left = lines.saturating_sub(top);
+    if left <= height {
+        return (left, 0);
+    }
+    let seen = height.saturating_sub(1);
+    (seen, left - seen)
+}
+
+fn further<'a>(more: usize, state: &State) -> Option<Line<'a>> {
+    let text = format!("  {more} more lines below: j, PgDn, G");
+    (more > 0).then(|| Line::styled(text, state.theme.strong()))
 }
 
 /// The overlay, in place of the tab.
@@ -45,12 +63,13 @@ pub fn overlay(state: &State, frame: &mut Frame<'_>, area: Rect, title: &str) {
         .title_style(state.theme.strong());
     let inner = block.inner(area);
     let top = top(state.overlay_top, all.len(), inner.height);
-    let lines: Vec<_> = all
+    let (seen, more) = page(all.len(), top, inner.height);
+    let lines = all
         .iter()
         .skip(top)
-        .take(usize::from(inner.height))
-        .map(|line| Line::raw(cut(line, usize::from(inner.width), state.theme.ellipsis())))
-        .collect();
+        .take(seen)
+        .map(|line| Line::raw(cut(line, usize::from(inner.width), state.theme.ellipsis())));
+    let lines: Vec<_> = lines.chain(further(more, state)).collect();
     frame.render_widget(block, area);
     frame.render_widget(Paragraph::new(Text::from(lines)), inner);
 }
