@@ -42,7 +42,7 @@ pub fn lines(tab: &Tab, table: &Table, row: &[Cell], model: &Model, width: usize
     };
     let histograms = text::histograms_within(&own, width);
     lines.extend(histograms.lines().map(str::to_owned));
-    if let Some((kind, label)) = tab.stacks {
+    if let Some((kind, label)) = tab.stacks() {
         let cell = |name: &str| {
             let place = table.columns.iter().position(|column| column.name == name);
             place.and_then(|place| match row.get(place)? {

@@ -149,7 +149,7 @@ impl Top {
                 let session = view.history.total().header().clone();
                 let model = view.history.model(view.span, view.index).into_owned();
                 // A tab whose rows have no stacks stands for the question who asks for flushes.
-                let own = self.state.tab().stacks;
+                let own = self.state.tab().stacks();
                 let kind = own.map_or(StackKind::Flush, |(kind, _)| kind);
                 self.write(move || files::picture(&session, &model, kind));
             }

@@ -26,8 +26,6 @@ pub struct Tab {
     pub first: &'static [&'static str],
     /// How it is sorted unless told otherwise; `None` as the section is.
     pub sort: Option<Sort>,
-    /// The stacks that belong to its rows, and the column whose words are theirs.
-    pub stacks: Option<(StackKind, &'static str)>,
 }
 
 /// What a tab shows.
@@ -58,8 +56,7 @@ pub const TABS: &[Tab] = &[
             "latency_p99",
         ],
         None,
-    )
-    .with_stacks(StackKind::Flush, "cause"),
+    ),
     tab(
         '3',
         "Pushes",
@@ -74,24 +71,21 @@ pub const TABS: &[Tab] = &[
             "wrote_iclog",
         ],
         None,
-    )
-    .with_stacks(StackKind::Push, "trigger"),
+    ),
     tab(
         '4',
         "Locks",
         Content::Section("locks"),
         &["lock", "kind", "mode", "device", "waits", "wait_total"],
         Some(Sort::descending("wait_total")),
-    )
-    .with_stacks(StackKind::Lock, "lock"),
+    ),
     tab(
         '5',
         "ilock",
         Content::Section("ilock"),
         &["lock", "mode", "device", "acquired"],
         None,
-    )
-    .with_stacks(StackKind::Lock, "lock"),
+    ),
     tab(
         '6',
         "Processes",
@@ -133,15 +127,18 @@ const fn tab(
         content,
         first,
         sort,
-        stacks: None,
     }
 }
 
 impl Tab {
-    const fn with_stacks(self, kind: StackKind, column: &'static str) -> Self {
-        Self {
-            stacks: Some((kind, column)),
-            ..self
+    /// The stacks that belong to its rows, and the column whose words are theirs.
+    #[must_use]
+    pub fn stacks(&self) -> Option<(StackKind, &'static str)> {
+        match self.content {
+            Content::Section("flushes") => Some((StackKind::Flush, "cause")),
+            Content::Section("locks" | "ilock") => Some((StackKind::Lock, "lock")),
+            Content::Pushes => Some((StackKind::Push, "trigger")),
+            _ => None,
         }
     }
 

@@ -29,6 +29,9 @@ pub(super) const FACTS: &[&str] = &[
     "log_size_bytes",
     "iclog_size_bytes",
     "sampled_1_in",
+    // Of one moment.
+    "flushes_in_flight",
+    "oldest_in_flight_ns",
 ];
 
 /// Fields that tell rows apart. What else is text (a method, a reason) describes them.
