@@ -278,9 +278,11 @@ impl State {
         match (self.overlay, table) {
             (Some(Overlay::Help), _) => help::lines(self.source.is_replay()),
             (Some(Overlay::Detail), Some(table)) => match table.rows.get(self.place().row) {
-                Some(row) => {
+                Some(cells) => {
+                    let row = detail::Row { table, cells };
                     let model = view.history.model(view.span, view.index);
-                    detail::lines(self.tab(), table, row, &model, usize::from(width))
+                    let width = usize::from(width);
+                    detail::lines(self.tab(), row, &stretch.report, &model, width)
                 }
                 None => vec!["this row has gone".to_owned()],
             },
@@ -292,15 +294,21 @@ impl State {
     /// Finds the chosen row again, or the one in its place.
     fn find_row(&mut self, table: Option<&Table>) {
         let place = self.place_mut();
-        let rows = table.map_or(&[][..], |table| &table.rows);
-        let keys = table.map_or(1, |table| table.keys);
-        let found = place
-            .key
-            .as_ref()
-            .and_then(|key| rows.iter().position(|row| identity(row, keys) == *key));
-        place.row = found.unwrap_or(place.row).min(rows.len().saturating_sub(1));
+        let rows = table.map_or(0, |table| table.rows.len());
+        let is = |row: usize, key: &String| {
+            let found = table.and_then(|table| identity(table, row));
+            found.as_ref() == Some(key)
+        };
+        // Where rows look alike, such as two pushes, the place tells which is meant.
+        if let Some(key) = &place.key
+            && !is(place.row, key)
+            && let Some(found) = (0..rows).find(|row| is(*row, key))
+        {
+            place.row = found;
+        }
+        place.row = place.row.min(rows.saturating_sub(1));
         if place.key.is_some() {
-            place.key = rows.get(place.row).map(|row| identity(row, keys));
+            place.key = table.and_then(|table| identity(table, place.row));
         }
     }
 
@@ -325,17 +333,27 @@ impl State {
             return;
         };
         let row = row.min(table.rows.len().saturating_sub(1));
-        let key = table.rows.get(row).map(|cells| identity(cells, table.keys));
+        let key = identity(table, row);
         let place = self.place_mut();
         place.row = row;
         place.key = key;
     }
 }
 
-/// What tells a row from the others of its table.
-fn identity(row: &[Cell], keys: usize) -> String {
-    let cells = row.iter().take(keys.max(1)).map(Cell::human);
-    cells.collect::<Vec<_>>().join("\u{1f}")
+/// Columns that tell rows apart, beside a table's keys.
+const IDENTITY: &[&str] = &[
+    "device", "cause", "via", "lock", "kind", "mode", "pid", "comm", "workload", "trigger", "probe",
+];
+
+/// What tells a row from the others of its table; `None` without such a row.
+fn identity(table: &Table, row: usize) -> Option<String> {
+    let columns = table.columns.iter().enumerate();
+    let cells = columns.zip(table.rows.get(row)?);
+    let own = cells.filter(|((place, column), _)| {
+        *place < table.keys || IDENTITY.contains(&column.name.as_str())
+    });
+    let own: Vec<_> = own.map(|(_, cell)| cell.human()).collect();
+    Some(own.join("\u{1f}"))
 }
 
 /// Whether a row contains what is wanted, which is in lower case.
