@@ -38,6 +38,8 @@ impl Size {
             0.0 => Self::Percent(0.0),
             difference => match 100.0 * difference / base {
                 percent if percent.is_finite() => Self::Percent(percent),
+                // So large that a hundred times as much is no number.
+                _ if (difference / base).is_finite() => Self::Percent(100.0 * (difference / base)),
                 _ => Self::New,
             },
         }

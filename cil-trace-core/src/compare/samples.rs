@@ -79,6 +79,11 @@ impl Samples {
                  is unknown, the last are taken for it"
             ));
         }
+        if values.is_empty() {
+            self.warnings.push(format!(
+                "{name}: there is no number in it; it must be of the form {{\"metric\": [run 1, ..]}}"
+            ));
+        }
         let before = self.runs.len();
         for (metric, values) in values {
             let column = self.columns.entry(metric).or_default();

@@ -95,3 +95,35 @@ fn tests_that_disagree_are_both_printed() {
     );
     insta::assert_snapshot!("disagreement", text);
 }
+
+#[test]
+fn no_number_touches_the_one_before_it() {
+    let json =
+        r#"{"t.bytes": [-2e9, -2e9], "t.astronomic": [1e300, 1e300], "t.small": [0.5, 0.5]}"#;
+    let sides = ["a", "b"].map(|label| side(label, &[("", json)]));
+    let comparison = Comparison::of(sides.into(), Options::default()).unwrap();
+    let text = table(Style::Mmtests, &comparison);
+    let lines: Vec<&str> = text.lines().skip(1).take(4).collect();
+    assert_eq!(
+        lines,
+        [
+            "                                             a                         b",
+            "Min       astronomic         1e+300 (   0.00%)         1e+300 (   0.00%)",
+            "Min       bytes      -2000000000.00 (   0.00%) -2000000000.00 (   0.00%)",
+            "Min       small              0.5000 (   0.00%)         0.5000 (   0.00%)",
+        ]
+    );
+}
+
+#[test]
+fn names_cannot_move_the_cursor() {
+    let json = "{\"t.\\u001b[31m\\nx\": [1, 2]}";
+    let sides = ["a\u{1b}[2J", "b\nc"].map(|label| side(label, &[("", json)]));
+    let comparison = Comparison::of(sides.into(), Options::default()).unwrap();
+    for style in Style::ALL {
+        let text = style.render(&comparison);
+        let control = |c: char| c.is_control() && c != '\n';
+        assert!(!text.contains(control), "{text:?}");
+        assert!(text.contains("?[31m?x"), "{text}");
+    }
+}

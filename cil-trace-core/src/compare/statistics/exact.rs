@@ -4,6 +4,7 @@
 //! over subsets of each half of the values are made instead, and pairs of them counted (Horowitz and
 //! Sahni 1974, J. ACM 21:277): 2^(N/2) steps in place of 2^N, with the same result.
 
+use super::subsets::{Sums, choose, pairs_from};
 use super::{mean, squares};
 use statrs::distribution::{ContinuousCDF as _, Normal, StudentsT};
 
@@ -85,12 +86,12 @@ pub fn permutation(base: &[f64], side: &[f64]) -> Option<PValue> {
         let tail = tail_of_equal(&first, &second, observed.abs() - TIE);
         return Some(PValue::of_tails(tail, tail, ways));
     }
-    let classes = first.classes.iter().enumerate();
     let (mut at_least, mut more) = (0, 0);
-    for (size, first) in classes {
-        let rest = side.len().checked_sub(size);
-        if let Some(second) = rest.and_then(|rest| second.classes.get(rest)) {
-            let pairs = pairs_from(first, second, [observed - TIE, observed + TIE]);
+    for size in 0..=first.values().min(side.len()) {
+        let rest = side.len() - size;
+        if rest <= second.values() {
+            let (first, second) = (first.class(size), second.class(rest));
+            let pairs = pairs_from(&first, &second, [observed - TIE, observed + TIE]);
             at_least += pairs[0];
             more += pairs[1];
         }
@@ -103,15 +104,15 @@ pub fn permutation(base: &[f64], side: &[f64]) -> Option<PValue> {
 /// Whoever takes `size` of the first half and the rest of the second leaves as many of the second
 /// and the rest of the first: that pair of classes is this one seen from the other end.
 fn tail_of_equal(first: &Sums, second: &Sums, threshold: i64) -> u64 {
-    let half = first.classes.len() - 1;
+    let half = first.values();
     let total = first.total() + second.total();
     let pairs = |size: usize| {
-        let (first, second) = (&first.classes[size], &second.classes[half - size]);
+        let (first, second) = (first.class(size), second.class(half - size));
         if 2 * size == half {
-            return pairs_from(first, second, [threshold])[0];
+            return pairs_from(&first, &second, [threshold])[0];
         }
-        let [from, above] = pairs_from(first, second, [threshold, total - threshold + 1]);
-        from + (first.len() * second.len()) as u64 - above
+        let [from, above] = pairs_from(&first, &second, [threshold, total - threshold + 1]);
+        from + (first.sums.len() * second.sums.len()) as u64 - above
     };
     (0..=half / 2).map(pairs).sum()
 }
@@ -146,9 +147,13 @@ pub fn sign_flip(differences: &[f64]) -> Option<PValue> {
     let kept = magnitudes.iter().zip(differences);
     let observed: i64 = kept.filter(|(_, d)| **d > 0.0).map(|(part, _)| part).sum();
     let (first, second) = magnitudes.split_at(n / 2);
-    let (first, second) = (Sums::of(first).all(), Sums::of(second).all());
+    let (first, second) = (Sums::of(first), Sums::of(second));
     let ways = (n as f64).exp2();
-    let [at_least, more] = pairs_from(&first, &second, [observed - TIE, observed + TIE]);
+    let [at_least, more] = pairs_from(
+        &first.all(),
+        &second.all(),
+        [observed - TIE, observed + TIE],
+    );
     Some(PValue::of_tails(at_least, ways as u64 - more, ways))
 }
 
@@ -212,167 +217,6 @@ fn range(values: &[f64]) -> (f64, f64) {
 /// Whole [`PARTS`] of `range`.
 fn in_parts(values: impl Iterator<Item = f64>, range: f64) -> Vec<i64> {
     values.map(|value| (value / range * PARTS) as i64).collect()
-}
-
-/// The sums over all subsets of some values.
-struct Sums {
-    /// Those of subsets of each size.
-    classes: Vec<Vec<i64>>,
-}
-
-impl Sums {
-    fn of(values: &[i64]) -> Self {
-        let n = values.len();
-        let room = (0..=n).map(|size| Vec::with_capacity(choose(n, size) as usize));
-        let mut classes: Vec<Vec<i64>> = room.collect();
-        classes[0].push(0);
-        for (index, value) in values.iter().enumerate() {
-            for size in (0..=index).rev() {
-                let (without, with) = classes.split_at_mut(size + 1);
-                with[0].extend(without[size].iter().map(|sum| sum + value));
-            }
-        }
-        Self { classes }
-    }
-
-    /// That of all values.
-    fn total(&self) -> i64 {
-        self.classes
-            .last()
-            .and_then(|all| all.first())
-            .copied()
-            .unwrap_or(0)
-    }
-
-    /// Of subsets of any size.
-    fn all(self) -> Vec<i64> {
-        self.classes.concat()
-    }
-}
-
-/// How many pairs of one of each add up to each threshold or more.
-fn pairs_from<const N: usize>(first: &[i64], second: &[i64], thresholds: [i64; N]) -> [u64; N] {
-    let (Some((least, most)), Some((low, high))) = (span(first), span(second)) else {
-        return [0; N];
-    };
-    let all = (first.len() * second.len()) as u64;
-    let known = thresholds.map(|threshold| match threshold {
-        _ if most + high < threshold => Some(0),
-        _ if least + low >= threshold => Some(all),
-        _ => None,
-    });
-    if known.iter().all(Option::is_some) {
-        return known.map(Option::unwrap_or_default);
-    }
-    if second.len() <= BUCKETED {
-        let second = Buckets::of(second, (low, high));
-        return thresholds.map(|threshold| all - second.pairs_below(first, threshold));
-    }
-    let (mut first, mut second) = (first.to_vec(), second.to_vec());
-    first.sort_unstable();
-    second.sort_unstable();
-    thresholds.map(|threshold| pairs_in_order(&first, &second, threshold))
-}
-
-fn span(sums: &[i64]) -> Option<(i64, i64)> {
-    Some((*sums.iter().min()?, *sums.iter().max()?))
-}
-
-/// Most sums that are put into buckets: the largest class of ten runs a side has 252.
-const BUCKETED: usize = 256;
-
-/// Twice as many buckets as sums, so that in the middle, where most are, a bucket has few.
-const BUCKETS: usize = 2 * BUCKETED;
-
-/// How many sums of a bucket are compared without asking how many it has.
-const AHEAD: usize = 4;
-
-/// Sums in as much order as it takes to count those below a number, by looking at those of one
-/// bucket only. Almost nothing is decided by a branch, which would be mispredicted as a rule.
-///
-/// Quicker than sorting by half, and for so few sums never slow, whatever their distribution.
-struct Buckets {
-    low: i64,
-    high: i64,
-    /// Width of a bucket, as a power of two.
-    shift: u32,
-    /// Where each bucket begins.
-    starts: [u16; BUCKETS + 1],
-    /// The sums by bucket; behind them what is never below.
-    sums: [i64; BUCKETED + AHEAD],
-}
-
-impl Buckets {
-    fn of(sums: &[i64], (low, high): (i64, i64)) -> Self {
-        let buckets = (2 * sums.len()).next_power_of_two().min(BUCKETS);
-        let bits = i64::BITS - (high - low).leading_zeros();
-        let mut ordered = Self {
-            low,
-            high,
-            shift: bits.saturating_sub(buckets.ilog2()),
-            starts: [0; BUCKETS + 1],
-            sums: [i64::MAX; BUCKETED + AHEAD],
-        };
-        // Counted first.
-        for &sum in sums {
-            ordered.starts[ordered.bucket(sum) + 1] += 1;
-        }
-        for index in 0..buckets {
-            ordered.starts[index + 1] += ordered.starts[index];
-        }
-        let mut free = ordered.starts;
-        for &sum in sums {
-            let place = &mut free[ordered.bucket(sum)];
-            ordered.sums[usize::from(*place)] = sum;
-            *place += 1;
-        }
-        ordered
-    }
-
-    /// Which bucket a sum is in that is neither below the lowest nor above the highest.
-    fn bucket(&self, sum: i64) -> usize {
-        ((sum - self.low) >> self.shift) as usize & (BUCKETS - 1)
-    }
-
-    /// How many pairs of one of `first` and one of these add up to less than `threshold`.
-    fn pairs_below(&self, first: &[i64], threshold: i64) -> u64 {
-        let below = |value: &i64| {
-            let needed = threshold - value;
-            let less =
-                |sums: &[i64]| -> usize { sums.iter().map(|sum| usize::from(*sum < needed)).sum() };
-            let bucket = self.bucket(needed.clamp(self.low, self.high));
-            let from = usize::from(self.starts[bucket]);
-            let to = usize::from(self.starts[bucket + 1]);
-            // What stands behind the bucket is larger than all in it.
-            let ahead = from + AHEAD;
-            let rest = if to > ahead {
-                less(&self.sums[ahead..to])
-            } else {
-                0
-            };
-            from + less(&self.sums[from..ahead]) + rest
-        };
-        first.iter().map(below).sum::<usize>() as u64
-    }
-}
-
-/// The same for sums in order.
-fn pairs_in_order(first: &[i64], second: &[i64], threshold: i64) -> u64 {
-    // All of the second from `from` on are large enough with this one of the first.
-    let (mut from, mut pairs) = (second.len(), 0);
-    for value in first {
-        while from > 0 && value + second[from - 1] >= threshold {
-            from -= 1;
-        }
-        pairs += (second.len() - from) as u64;
-    }
-    pairs
-}
-
-/// Binomial coefficient; exact below 2^53, which the exact tests stay far below.
-fn choose(n: usize, k: usize) -> f64 {
-    // Every step is a binomial coefficient too, so what is divided is a multiple.
-    (0..k).fold(1.0, |ways, i| ways * (n - i) as f64 / (i + 1) as f64)
 }
 
 /// p of Student's t test with the variance of both samples pooled.

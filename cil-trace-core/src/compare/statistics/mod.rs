@@ -8,6 +8,7 @@ mod adjust;
 mod estimate;
 mod exact;
 mod power;
+mod subsets;
 
 pub use adjust::benjamini_hochberg;
 pub use estimate::{Estimate, Scale};

@@ -2,6 +2,7 @@
 
 use super::super::change::{FEWEST_RUNS, Scale, Test, Verdict};
 use super::super::{Comparison, Of, Row};
+use super::cut;
 use super::number::{general, probability};
 use crate::report::units;
 use std::fmt::Write;
@@ -28,9 +29,10 @@ pub(super) fn table(comparison: &Comparison) -> String {
             let length = line.chars().count();
             line.push_str(&" ".repeat(METRIC.saturating_sub(length)));
             if sides > 2 {
-                let _ = write!(line, "{:width$}  ", comparison.sides[index + 1].label);
+                let label = cut(&comparison.sides[index + 1].label, width);
+                let _ = write!(line, "{label:width$}  ");
             }
-            line.push_str(&name(row, comparison));
+            line.push_str(&units::printable(&name(row, comparison)));
             text.push_str(&line);
             text.push('\n');
         }

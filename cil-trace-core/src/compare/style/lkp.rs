@@ -7,6 +7,7 @@ use super::super::change::Size;
 use super::super::{Cell, Comparison, Of, Row};
 use super::cut;
 use super::number::general;
+use crate::report::units::printable;
 use std::fmt::Write;
 
 /// Widths of a value, of its deviation, of a change.
@@ -65,7 +66,7 @@ pub(super) fn table(comparison: &Comparison) -> String {
         }
         for row in rows {
             text.push_str(&self::row(row, &part));
-            let _ = writeln!(text, "  {}", name(row, comparison));
+            let _ = writeln!(text, "  {}", printable(&name(row, comparison)));
         }
     }
     text.push('\n');
@@ -90,13 +91,14 @@ fn header(comparison: &Comparison) -> String {
     if let [case] = comparison.cases.as_slice()
         && !case.is_empty()
     {
-        let _ = write!(text, "testcase:\n  {case}\n\n");
+        let _ = write!(text, "testcase:\n  {}\n\n", printable(case));
     }
     text.push_str("commit: \n");
     for side in &comparison.sides {
-        let _ = match side.description.as_str() {
-            "" => writeln!(text, "  {}", side.label),
-            description => writeln!(text, "  {} (\"{description}\")", side.label),
+        let label = printable(&side.label);
+        let _ = match printable(&side.description).as_str() {
+            "" => writeln!(text, "  {label}"),
+            description => writeln!(text, "  {label} (\"{description}\")"),
         };
     }
     text.push('\n');

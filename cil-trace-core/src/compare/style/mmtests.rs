@@ -7,6 +7,8 @@ use super::super::names::{Better, better};
 use super::super::statistics::{ALPHA, sample_deviation};
 use super::super::{Cell, Change, Circumstances, Comparison, Of, Row};
 use super::cut;
+use super::number::general;
+use crate::report::units::printable;
 use std::collections::BTreeSet;
 use std::fmt::Write;
 
@@ -14,8 +16,11 @@ use std::fmt::Write;
 const NAME: usize = 9;
 const VALUE: usize = 12;
 const CHANGE: usize = 7;
-/// A value and ` (   0.00%)`.
-const COLUMN: usize = VALUE + CHANGE + 4;
+/// A change with what stands around it: ` (   0.00%)`.
+const AROUND: usize = CHANGE + 4;
+
+/// From here on digits say nothing any more.
+const HUGE: f64 = 1e15;
 
 /// A line of a metric: what it is called, how it is computed, whether less of it is better whatever
 /// the metric.
@@ -111,31 +116,73 @@ fn block(rows: &[&Row], of: Of, comparison: &Comparison) -> String {
     // Counts of clients have two digits as a rule.
     let names = rows.iter().map(|row| last(&row.metric).chars().count());
     let second = names.max().unwrap_or(0).max(2);
-    let mut text = format!("{}\n", title.join(" "));
-    text.push_str(&header(NAME + 1 + second, comparison));
+    let mut text = format!("{}\n", printable(&title.join(" ")));
+    let width = width(&statistics, rows);
+    text.push_str(&header(NAME + 1 + second, width, comparison));
     for name in statistics {
         for row in rows {
-            let _ = write!(text, "{name:NAME$} {:second$}", last(&row.metric));
-            text.push_str(&line(name, row, comparison));
+            let last = printable(last(&row.metric));
+            let _ = write!(text, "{name:NAME$} {last:second$}");
+            text.push_str(&line(name, row, width, comparison));
             text.push('\n');
         }
     }
     text
 }
 
+/// Of the values of a block: mmtests', or wider so that none touches what stands before it.
+fn width(statistics: &[&str], rows: &[&Row]) -> usize {
+    let numbers = statistics.iter().flat_map(|name| {
+        rows.iter().flat_map(move |row| {
+            let values = values(name, row).into_iter().flatten();
+            values.map(move |value| number(value, digits(row)).len())
+        })
+    });
+    match numbers.max() {
+        Some(longest @ VALUE..) if longest > VALUE => longest + 1,
+        _ => VALUE,
+    }
+}
+
+/// What a line says of each side.
+fn values(name: &str, row: &Row) -> Vec<Option<f64>> {
+    let statistic = STATISTICS.iter().find(|statistic| statistic.name == name);
+    let of = |cell: &Cell| statistic.map_or(cell.mean, |statistic| (statistic.of)(&cell.values));
+    row.cells.iter().map(of).collect()
+}
+
+/// Decimals: times of less than ten seconds would be all zeroes with two.
+fn digits(row: &Row) -> usize {
+    let mut means = row.cells.iter().filter_map(|cell| cell.mean);
+    if means.all(|mean| mean.abs() < 10.0) {
+        4
+    } else {
+        2
+    }
+}
+
+fn number(value: f64, digits: usize) -> String {
+    if value.abs() < HUGE {
+        format!("{value:.digits$}")
+    } else {
+        general(value, 6)
+    }
+}
+
 /// The kernels, if they are known and differ, above the labels.
-fn header(width: usize, comparison: &Comparison) -> String {
+fn header(names: usize, value: usize, comparison: &Comparison) -> String {
+    let column = value + AROUND;
     let line = |text: &dyn Fn(usize) -> String| {
         let columns = (0..comparison.sides.len()).map(|side| {
             // A column's last space stays free.
-            let name = cut(&text(side), COLUMN - 1);
-            format!("{name:>COLUMN$}")
+            let name = cut(&text(side), column - 1);
+            format!("{name:>column$}")
         });
-        format!("{:width$}{}\n", "", columns.collect::<String>())
+        format!("{:names$}{}\n", "", columns.collect::<String>())
     };
     let side = |index: usize| &comparison.sides[index];
     // Kernels have room; of a command the beginning, which is the same on all sides, says nothing.
-    let fits = |side: &Circumstances| (1..COLUMN).contains(&side.description.chars().count());
+    let fits = |side: &Circumstances| (1..column).contains(&side.description.chars().count());
     let described = comparison.sides.iter().all(fits);
     let above = if described {
         line(&|index| side(index).description.clone())
@@ -145,23 +192,15 @@ fn header(width: usize, comparison: &Comparison) -> String {
     above + &line(&|index| side(index).label.clone())
 }
 
-fn line(name: &str, row: &Row, comparison: &Comparison) -> String {
+fn line(name: &str, row: &Row, width: usize, comparison: &Comparison) -> String {
     let statistic = STATISTICS.iter().find(|statistic| statistic.name == name);
-    let of = |cell: &Cell| statistic.map_or(cell.mean, |statistic| (statistic.of)(&cell.values));
-    let values: Vec<Option<f64>> = row.cells.iter().map(of).collect();
-    let means = row.cells.iter().filter_map(|cell| cell.mean);
-    // Times of less than ten seconds would be all zeroes.
-    let digits = if means.map(f64::abs).all(|mean| mean < 10.0) {
-        4
-    } else {
-        2
-    };
+    let values = values(name, row);
     let lower = statistic.is_some_and(|statistic| statistic.spread)
         || better(&row.metric, &comparison.options.lower_is_better) == Better::Lower;
     let base = values.first().copied().flatten();
     let cells = values.iter().enumerate().map(|(side, value)| {
         let Some(value) = value else {
-            return format!("{:>VALUE$} ({:>CHANGE$}%)", "-", "-");
+            return format!("{:>width$} ({:>CHANGE$}%)", "-", "-");
         };
         let gain = base.and_then(|base| gain(base, *value, lower));
         let change = gain.map_or_else(|| "new".to_owned(), |gain| format!("{gain:.2}"));
@@ -170,7 +209,8 @@ fn line(name: &str, row: &Row, comparison: &Comparison) -> String {
             Some(change) if tested && is_significant(change) => ('*', '*'),
             _ => ('(', ')'),
         };
-        format!("{value:>VALUE$.digits$} {open}{change:>CHANGE$}%{close}")
+        let value = number(*value, digits(row));
+        format!("{value:>width$} {open}{change:>CHANGE$}%{close}")
     });
     cells.collect()
 }

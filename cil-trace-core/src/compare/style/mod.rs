@@ -9,6 +9,7 @@ pub mod notes;
 mod number;
 
 use super::{Comparison, Explanation};
+use crate::report::units::printable;
 use std::str::FromStr;
 
 /// A layout.
@@ -46,10 +47,7 @@ impl Style {
             Self::Ci => ci::table(comparison),
         };
         let mut text = table;
-        for line in notes::lines(comparison) {
-            text.push_str(&line);
-            text.push('\n');
-        }
+        text.push_str(&notes(comparison));
         text
     }
 }
@@ -68,16 +66,16 @@ pub fn explanation(comparison: &Comparison) -> String {
         } else {
             format!(", {case}")
         };
-        text.push_str(&format!("{side} against {base}{case}:\n"));
-        for line in lines {
-            text.push_str(&format!("  {line}\n"));
-        }
-        text.push('\n');
+        let head = printable(&format!("{side} against {base}{case}:"));
+        let lines = lines.iter().map(|line| format!("  {}\n", printable(line)));
+        text.push_str(&format!("{head}\n{}\n", lines.collect::<String>()));
     }
-    for line in notes::lines(comparison) {
-        text.push_str(&format!("{line}\n"));
-    }
-    text
+    text + &notes(comparison)
+}
+
+fn notes(comparison: &Comparison) -> String {
+    let lines = notes::lines(comparison).into_iter();
+    lines.map(|line| printable(&line) + "\n").collect()
 }
 
 impl FromStr for Style {
@@ -89,7 +87,7 @@ impl FromStr for Style {
     }
 }
 
-/// The last `width` columns at most of a label, or the first; LKP keeps the first.
+/// The first `width` columns at most of a label, as LKP keeps them.
 fn cut(label: &str, width: usize) -> String {
-    label.chars().take(width).collect()
+    printable(label).chars().take(width).collect()
 }

@@ -181,7 +181,7 @@ fn differences(comparison: &Comparison) -> Vec<String> {
             };
             format!("{}: {values}", side.label)
         });
-        let values: Vec<_> = values.map(|value| units::printable(&value)).collect();
+        let values: Vec<_> = values.collect();
         lines.push(format!(
             "  {:width$}  {}",
             difference.name,
