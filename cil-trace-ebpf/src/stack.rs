@@ -13,30 +13,31 @@ use cil_trace_common::stack::{DEPTH, LOST, Origin, Stack, StackKey, StackSum};
 
 /// Frames that are searched for groups; the way from a system call to the log is shorter.
 const SEARCHED: usize = 32;
-/// Steps of a binary search over all ranges.
-const STEPS: u32 = MAX_RANGES.ilog2() + 1;
 
 /// The bit of the group whose code holds `address`, or 0.
+///
+/// Finds the last range that begins at or before it, bit by bit of its index: so the verifier knows
+/// each index, and no bounds that it could get wrong (some builds of 6.18 do, and write a warning to
+/// the kernel's log).
 #[inline(always)]
 pub fn group_of(address: u64, ranges: u32) -> u64 {
-    let (mut low, mut high) = (0u32, ranges);
-    for _ in 0..STEPS {
-        if low >= high {
-            break;
+    let mut index = 0;
+    let mut bit = MAX_RANGES as u32 / 2;
+    while bit != 0 {
+        let candidate = index | bit;
+        if candidate < ranges
+            && RANGES
+                .get(candidate)
+                .is_some_and(|range| range.start <= address)
+        {
+            index = candidate;
         }
-        let middle = (low + high) / 2;
-        let Some(range) = RANGES.get(middle) else {
-            return 0;
-        };
-        if address < range.start {
-            high = middle;
-        } else if address >= range.end {
-            low = middle + 1;
-        } else {
-            return range.group;
-        }
+        bit /= 2;
     }
-    0
+    match RANGES.get(index) {
+        Some(range) if range.start <= address && address < range.end => range.group,
+        _ => 0,
+    }
 }
 
 /// The current kernel stack; valid until the next call on this CPU.

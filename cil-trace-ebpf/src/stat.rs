@@ -8,6 +8,7 @@ use aya_ebpf::helpers::generated::{bpf_get_current_task, bpf_ktime_get_ns};
 use aya_ebpf::maps::PerCpuHashMap;
 use cil_trace_common::event::{ARGS, Event, EventKind};
 use cil_trace_common::flight::Who;
+use cil_trace_common::hist::{Hist, bucket_of};
 use cil_trace_common::key::Key;
 use cil_trace_common::loss::{LossCause, slot};
 use cil_trace_common::metric::Metric;
@@ -41,8 +42,7 @@ pub fn key(metric: Metric, dev: u32, label: u16) -> Key {
 #[inline(always)]
 pub fn lose(probe: Probe, cause: LossCause) {
     if let Some(count) = LOSSES.get_ptr_mut(slot(probe as u16, cause)) {
-        // SAFETY: a value of this CPU's own.
-        unsafe { *count += 1 };
+        atomic_add(count, 1);
     }
 }
 
@@ -59,7 +59,9 @@ pub fn lose_update(probe: Probe, error: i32) {
     );
 }
 
-/// Adds to a value that other CPUs may change too, wrapping.
+/// Adds to a value that others may change too, wrapping: other CPUs, and of a value of this CPU's own
+/// a task that this one is preempted by. Since 7.0 a program on a tracepoint may be preempted, and
+/// one on a function's trampoline always could.
 ///
 /// The core library has no atomic addition for this target; the instruction is as old as BPF maps.
 #[inline(always)]
@@ -68,6 +70,18 @@ pub fn atomic_add(value: *mut u64, n: u64) {
     // SAFETY: the callers pass a map value, aligned to 8 bytes, that outlives the program.
     unsafe {
         core::arch::asm!("lock *(u64 *)({0} + 0) += {1}", in(reg) value, in(reg) n);
+    }
+    #[cfg(not(target_arch = "bpf"))]
+    let _ = (value, n);
+}
+
+/// The same for 32 bits.
+#[inline(always)]
+fn atomic_add_u32(value: *mut u32, n: u32) {
+    #[cfg(target_arch = "bpf")]
+    // SAFETY: the callers pass a map value, aligned to 4 bytes, that outlives the program.
+    unsafe {
+        core::arch::asm!("lock *(u32 *)({0} + 0) += {1}", in(reg) value, in(reg) u64::from(n));
     }
     #[cfg(not(target_arch = "bpf"))]
     let _ = (value, n);
@@ -83,8 +97,7 @@ pub fn add(probe: Probe, key: &Key, n: u64) {
 #[inline(always)]
 pub fn add_in(map: &PerCpuHashMap<Key, u64>, probe: Probe, key: &Key, n: u64) {
     if let Some(counter) = map.get_ptr_mut(key) {
-        // SAFETY: a value of this CPU's own.
-        unsafe { *counter = (*counter).wrapping_add(n) };
+        atomic_add(counter, n);
         return;
     }
     match map.insert(key, n, u64::from(BPF_NOEXIST)) {
@@ -92,8 +105,7 @@ pub fn add_in(map: &PerCpuHashMap<Key, u64>, probe: Probe, key: &Key, n: u64) {
         // Another CPU made the entry meanwhile.
         Err(EEXIST) => {
             if let Some(counter) = map.get_ptr_mut(key) {
-                // SAFETY: a value of this CPU's own.
-                unsafe { *counter = (*counter).wrapping_add(n) };
+                atomic_add(counter, n);
             }
         }
         Err(error) => lose_update(probe, error),
@@ -117,8 +129,26 @@ pub fn record(probe: Probe, key: &Key, value: u64) {
         }
     }
     if let Some(hist) = HISTS.get_ptr_mut(key) {
-        // SAFETY: a value of this CPU's own.
-        unsafe { (*hist).record(value) };
+        record_in(hist, value);
+    }
+}
+
+/// Records a value in a map's histogram; [`Hist::record`] for one that others may change too.
+#[inline(always)]
+pub fn record_in(hist: *mut Hist, value: u64) {
+    // SAFETY: a map value that outlives the program. Of the extremes, one that is overwritten has
+    // nearly been reached.
+    let hist = unsafe { &mut *hist };
+    atomic_add(&raw mut hist.count, 1);
+    atomic_add(&raw mut hist.sum, value);
+    if value > hist.max {
+        hist.max = value;
+    }
+    if !value > hist.not_min {
+        hist.not_min = !value;
+    }
+    if let Some(bucket) = hist.buckets.get_mut(bucket_of(value)) {
+        atomic_add_u32(bucket, 1);
     }
 }
 
