@@ -10,8 +10,8 @@ use crate::model::stacks::StackTable;
 use crate::tick::StackSums;
 use cil_trace_common::stack::StackKind;
 use rusqlite::{Connection, Row};
-use serde::Deserialize;
-use std::borrow::Cow;
+use serde::de::{DeserializeSeed, Deserializer, SeqAccess, Visitor};
+use std::fmt;
 
 /// Reads all of them; adds to `skipped` the rows that this build does not understand.
 pub(super) fn read(
@@ -34,9 +34,9 @@ pub(super) fn read(
     each(
         "SELECT stack, frames FROM stacks ORDER BY rowid",
         &mut |row| {
-            let frames: Frames<'_> = serde_json::from_str(text(row, 1)?).ok()?;
-            table.learn_frames(row.get(0).ok()?, frames.0.iter().map(|frame| &*frame.0));
-            Some(())
+            let frames = text(row, 1)?;
+            let id = row.get(0).ok()?;
+            table.learn_frames(id, |name| each_name(frames, name)).ok()
         },
     )?;
     if columns.has_table("stack_sums") {
@@ -103,9 +103,57 @@ fn dev(row: &Row<'_>, index: usize, names: &Names) -> Option<Dev> {
     }
 }
 
-/// An array of names, borrowed where they hold no escape.
-#[derive(Deserialize)]
-struct Frames<'a>(#[serde(borrow)] Vec<Frame<'a>>);
+/// Hands over the names of a JSON array.
+fn each_name(array: &str, take: &mut dyn FnMut(&str)) -> serde_json::Result<()> {
+    let mut json = serde_json::Deserializer::from_str(array);
+    EachOf(take).deserialize(&mut json)?;
+    json.end()
+}
 
-#[derive(Deserialize)]
-struct Frame<'a>(#[serde(borrow)] Cow<'a, str>);
+/// Takes an array of names in without owning any of it.
+struct EachOf<'a>(&'a mut dyn FnMut(&str));
+
+impl<'de> DeserializeSeed<'de> for EachOf<'_> {
+    type Value = ();
+
+    fn deserialize<D: Deserializer<'de>>(self, from: D) -> Result<(), D::Error> {
+        from.deserialize_seq(self)
+    }
+}
+
+impl<'de> Visitor<'de> for EachOf<'_> {
+    type Value = ();
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an array of names")
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut names: A) -> Result<(), A::Error> {
+        while names.next_element_seed(One(self.0))?.is_some() {}
+        Ok(())
+    }
+}
+
+/// The same for one name.
+struct One<'a>(&'a mut dyn FnMut(&str));
+
+impl<'de> DeserializeSeed<'de> for One<'_> {
+    type Value = ();
+
+    fn deserialize<D: Deserializer<'de>>(self, from: D) -> Result<(), D::Error> {
+        from.deserialize_str(self)
+    }
+}
+
+impl Visitor<'_> for One<'_> {
+    type Value = ();
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a name")
+    }
+
+    fn visit_str<E>(self, name: &str) -> Result<(), E> {
+        (self.0)(name);
+        Ok(())
+    }
+}
