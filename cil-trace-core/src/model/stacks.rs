@@ -231,10 +231,41 @@ impl StackTable {
             user,
             who,
         };
+        self.add_to(id, added);
+    }
+
+    fn add_to(&mut self, id: Id, added: StackSums) {
         let sums = self.sums.entry(id).or_default();
         sums.count = sums.count.saturating_add(added.count);
         sums.time_ns = sums.time_ns.saturating_add(added.time_ns);
         sums.bytes = sums.bytes.saturating_add(added.bytes);
+    }
+
+    /// Takes in what another table of the same session has learnt later, and its sums.
+    pub(crate) fn absorb(&mut self, later: &Self) {
+        let names: Vec<_> = later.texts().map(|text| self.name(text)).collect();
+        let named = |name: Name| names.get(name.place()).copied().unwrap_or(Name::EMPTY);
+        let known = Arc::make_mut(&mut self.known);
+        let before = place(known.frames.len());
+        let frames = later.known.frames.iter();
+        known.frames.extend(frames.map(|&name| named(name)));
+        let stacks = later.known.of_stack.iter();
+        known.of_stack.extend(stacks.map(|(&id, frames)| {
+            let [start, end] = [frames.start, frames.end].map(|at| before.saturating_add(at));
+            (id, start..end)
+        }));
+        self.sums.reserve(later.sums.len());
+        for (&id, &sums) in &later.sums {
+            let id = Id {
+                label: named(id.label),
+                who: id.who.map(|who| Thread {
+                    comm: named(who.comm),
+                    ..who
+                }),
+                ..id
+            };
+            self.add_to(id, sums);
+        }
     }
 
     fn name(&mut self, text: &str) -> Name {
