@@ -71,7 +71,7 @@ pub fn flamegraph(profile: &Profile<'_>, script: Script) -> Result<Flamegraph, F
     }
     let mut frames = Frames::default();
     let numbered = Numbered::new(profile, &mut frames);
-    let mut entries: Vec<_> = numbered
+    let entries: Vec<_> = numbered
         .paths()
         .map(|(path, weight)| Entry {
             path,
@@ -81,7 +81,7 @@ pub fn flamegraph(profile: &Profile<'_>, script: Script) -> Result<Flamegraph, F
         .collect();
     let drawn: u64 = entries.iter().map(|entry| entry.weight).sum();
     let total = drawn + missing;
-    let tree = tree::grow(&mut entries, &frames, &[floor(total)]);
+    let tree = tree::grow(entries, &frames, &[floor(total)]);
     let mut drawing = Drawing::new(&frames);
     drawing.lost(missing);
     drawing.add(&tree, drawn);

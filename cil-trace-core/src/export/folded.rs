@@ -16,7 +16,7 @@ pub fn folded(profile: &Profile<'_>) -> String {
     let names: Vec<_> = frames.iter().map(|(_, name)| folded_name(name)).collect();
     let mut sums: BTreeMap<String, u64> = BTreeMap::new();
     for (path, weight) in numbered.paths() {
-        let path: Vec<_> = path.iter().map(|id| names[id as usize].as_str()).collect();
+        let path: Vec<_> = path.iter().map(|&id| names[id as usize].as_str()).collect();
         let sum = sums.entry(path.join(";")).or_default();
         *sum = sum.saturating_add(weight);
     }

@@ -54,7 +54,7 @@ pub fn speedscope(profile: &Profile<'_>) -> Result<String, ExportError> {
     let lost = frames.id(Layer::Group, profile.names().text(Name::STACK_LOST));
     let (mut samples, mut weights): (Vec<_>, Vec<_>) = numbered
         .paths()
-        .map(|(path, weight)| (path.iter().collect(), weight))
+        .map(|(path, weight)| (path.to_vec(), weight))
         .unzip();
     if profile.missing > 0 {
         samples.push(vec![lost]);

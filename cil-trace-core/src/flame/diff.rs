@@ -119,7 +119,7 @@ pub fn difference(
             .iter()
             .map(|run| run.entries.len() as u64 + 2)
             .sum::<u64>();
-    let mut entries: Vec<_> = numbered
+    let entries: Vec<_> = numbered
         .iter()
         .enumerate()
         .flat_map(|(run, numbered)| {
@@ -139,7 +139,7 @@ pub fn difference(
         .map(Profile::unresolved_pct)
         .fold(0.0, f64::max);
     let floors: Vec<_> = totals.iter().map(|&total| floor(total)).collect();
-    let mut tree = tree::grow(&mut entries, &frames, &floors);
+    let mut tree = tree::grow(entries, &frames, &floors);
     let sides = Sides {
         scales: &scales,
         shown: shown.len(),

@@ -6,7 +6,10 @@
 use crate::device::Dev;
 use crate::tick::{Stack, StackRow, StackSums};
 use cil_trace_common::stack::{LOST, StackKind};
+use indexmap::IndexMap;
 use std::collections::{BTreeMap, HashMap};
+use std::convert::Infallible;
+use std::ops::Range;
 use std::sync::Arc;
 
 /// A name, by its place in a [`StackTable`].
@@ -31,13 +34,13 @@ impl Name {
 }
 
 /// Each of a million stacks looks up a dozen names.
-type Hasher = foldhash::fast::RandomState;
+pub(crate) type Hasher = foldhash::fast::RandomState;
 
-/// Sums by stack.
+/// Sums by stack, in the order in which they first came.
 #[derive(Clone, Debug)]
 pub struct StackTable {
     known: Arc<Known>,
-    sums: BTreeMap<Id, StackSums>,
+    sums: IndexMap<Id, StackSums, Hasher>,
 }
 
 /// Names and frames, which the tables of one session share.
@@ -45,11 +48,36 @@ pub struct StackTable {
 struct Known {
     names: Vec<Arc<str>>,
     by_name: HashMap<Arc<str>, Name, Hasher>,
-    frames: HashMap<u32, Box<[Name]>, Hasher>,
+    /// Of all stacks, behind each other.
+    frames: Vec<Name>,
+    /// Which of these are a stack's.
+    of_stack: HashMap<u32, Range<u32>, Hasher>,
+}
+
+impl Known {
+    fn name(&mut self, text: &str) -> Name {
+        if let Some(&name) = self.by_name.get(text) {
+            return name;
+        }
+        let text: Arc<str> = text.into();
+        let name = Name(place(self.names.len()));
+        self.names.push(Arc::clone(&text));
+        self.by_name.insert(text, name);
+        name
+    }
+
+    fn frames(&self, id: u32) -> Option<&[Name]> {
+        let Range { start, end } = self.of_stack.get(&id)?;
+        self.frames.get(*start as usize..*end as usize)
+    }
+}
+
+fn place(length: usize) -> u32 {
+    u32::try_from(length).unwrap_or(u32::MAX)
 }
 
 /// What tells the sums apart.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 struct Id {
     kind: StackKind,
     dev: Dev,
@@ -108,7 +136,7 @@ impl Default for StackTable {
     fn default() -> Self {
         let mut table = Self {
             known: Arc::default(),
-            sums: BTreeMap::new(),
+            sums: IndexMap::default(),
         };
         for name in Name::KNOWN {
             table.name(name);
@@ -122,7 +150,7 @@ impl StackTable {
     pub(super) fn beside(&self) -> Self {
         Self {
             known: Arc::clone(&self.known),
-            sums: BTreeMap::new(),
+            sums: IndexMap::default(),
         }
     }
 
@@ -131,14 +159,38 @@ impl StackTable {
         // What is known already must not part this table from those that it shares with.
         let known = self.frames(stack.id);
         if known.is_none_or(|known| known.iter().ne(&stack.frames)) {
-            self.learn_frames(stack.id, stack.frames.iter().map(String::as_str));
+            let taken = self.learn_frames(stack.id, |name| {
+                stack.frames.iter().for_each(|frame| name(frame));
+                Ok::<_, Infallible>(())
+            });
+            match taken {
+                Ok(()) => {}
+            }
         }
     }
 
-    /// The same for frames that nobody owns.
-    pub(crate) fn learn_frames<'a>(&mut self, id: u32, frames: impl Iterator<Item = &'a str>) {
-        let frames = frames.map(|frame| self.name(frame)).collect();
-        Arc::make_mut(&mut self.known).frames.insert(id, frames);
+    /// The same for frames that nobody owns: `give` hands each of them over, leaf first.
+    ///
+    /// # Errors
+    /// Those of `give`; then nothing is known of the stack that was not before.
+    pub(crate) fn learn_frames<E>(
+        &mut self,
+        id: u32,
+        give: impl FnOnce(&mut dyn FnMut(&str)) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let known = Arc::make_mut(&mut self.known);
+        let start = known.frames.len();
+        let given = give(&mut |frame| {
+            let name = known.name(frame);
+            known.frames.push(name);
+        });
+        if given.is_err() {
+            known.frames.truncate(start);
+        } else {
+            let frames = place(start)..place(known.frames.len());
+            known.of_stack.insert(id, frames);
+        }
+        given
     }
 
     /// Adds what happened in a tick.
@@ -179,22 +231,48 @@ impl StackTable {
             user,
             who,
         };
+        self.add_to(id, added);
+    }
+
+    fn add_to(&mut self, id: Id, added: StackSums) {
         let sums = self.sums.entry(id).or_default();
         sums.count = sums.count.saturating_add(added.count);
         sums.time_ns = sums.time_ns.saturating_add(added.time_ns);
         sums.bytes = sums.bytes.saturating_add(added.bytes);
     }
 
-    fn name(&mut self, text: &str) -> Name {
-        if let Some(&name) = self.known.by_name.get(text) {
-            return name;
-        }
-        let text: Arc<str> = text.into();
+    /// Takes in what another table of the same session has learnt later, and its sums.
+    pub(crate) fn absorb(&mut self, later: &Self) {
+        let names: Vec<_> = later.texts().map(|text| self.name(text)).collect();
+        let named = |name: Name| names.get(name.place()).copied().unwrap_or(Name::EMPTY);
         let known = Arc::make_mut(&mut self.known);
-        let name = Name(u32::try_from(known.names.len()).unwrap_or(u32::MAX));
-        known.names.push(Arc::clone(&text));
-        known.by_name.insert(text, name);
-        name
+        let before = place(known.frames.len());
+        let frames = later.known.frames.iter();
+        known.frames.extend(frames.map(|&name| named(name)));
+        let stacks = later.known.of_stack.iter();
+        known.of_stack.extend(stacks.map(|(&id, frames)| {
+            let [start, end] = [frames.start, frames.end].map(|at| before.saturating_add(at));
+            (id, start..end)
+        }));
+        self.sums.reserve(later.sums.len());
+        for (&id, &sums) in &later.sums {
+            let id = Id {
+                label: named(id.label),
+                who: id.who.map(|who| Thread {
+                    comm: named(who.comm),
+                    ..who
+                }),
+                ..id
+            };
+            self.add_to(id, sums);
+        }
+    }
+
+    fn name(&mut self, text: &str) -> Name {
+        match self.known.by_name.get(text) {
+            Some(&name) => name,
+            None => Arc::make_mut(&mut self.known).name(text),
+        }
     }
 
     /// Every stack of a kind with its sums.
@@ -214,17 +292,14 @@ impl StackTable {
         match id {
             None => &[],
             Some(LOST) => &[Name::STACK_LOST],
-            Some(id) => match self.known.frames.get(&id) {
-                Some(frames) => frames,
-                None => &[Name::STACK_MISSING],
-            },
+            Some(id) => self.known.frames(id).unwrap_or(&[Name::STACK_MISSING]),
         }
     }
 
     /// The frames of a stack, leaf first.
     #[must_use]
     pub fn frames(&self, id: u32) -> Option<Vec<&str>> {
-        let frames = self.known.frames.get(&id)?;
+        let frames = self.known.frames(id)?;
         Some(frames.iter().map(|&name| self.text(name)).collect())
     }
 
@@ -247,7 +322,7 @@ impl StackTable {
     }
 
     fn frames_by_text(&self) -> BTreeMap<u32, Option<Vec<&str>>> {
-        let ids = self.known.frames.keys();
+        let ids = self.known.of_stack.keys();
         ids.map(|&id| (id, self.frames(id))).collect()
     }
 

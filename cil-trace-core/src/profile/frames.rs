@@ -4,7 +4,7 @@
 
 use super::Profile;
 use crate::device::Dev;
-use crate::model::stacks::{Name, StackEntry};
+use crate::model::stacks::{Hasher, Name, StackEntry};
 use std::collections::HashMap;
 
 /// What a frame is part of.
@@ -49,6 +49,18 @@ impl Frames {
             .map_or((Layer::Group, ""), |(layer, name)| (*layer, name))
     }
 
+    /// How many there are.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.all.len()
+    }
+
+    /// Whether there is none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.all.is_empty()
+    }
+
     /// All of them, in the order of their numbers.
     pub fn iter(&self) -> impl Iterator<Item = (Layer, &str)> {
         self.all.iter().map(|(layer, name)| (*layer, name.as_str()))
@@ -65,54 +77,62 @@ pub fn without_module(function: &str) -> &str {
     }
 }
 
-/// A profile's frames as numbers.
-pub(crate) struct Numbered<'a> {
-    user: Vec<FrameId>,
-    kernel: Vec<FrameId>,
-    groups: HashMap<Below, Box<[FrameId]>>,
-    profile: &'a Profile<'a>,
+/// A profile's stacks as numbers.
+pub(crate) struct Numbered {
+    /// Of all stacks, behind each other, outermost first.
+    frames: Vec<FrameId>,
+    /// Where each ends that weighs something, and what it weighs.
+    stacks: Vec<(usize, u64)>,
 }
 
-impl<'a> Numbered<'a> {
-    pub(crate) fn new(profile: &'a Profile<'a>, frames: &mut Frames) -> Self {
+impl Numbered {
+    pub(crate) fn new(profile: &Profile<'_>, frames: &mut Frames) -> Self {
         let names = profile.names();
-        let user = names
+        let user: Vec<_> = names
             .texts()
             .map(|name| frames.id(Layer::User, name))
             .collect();
-        let kernel = names
+        let kernel: Vec<_> = names
             .texts()
             .map(|name| frames.id(Layer::Kernel, without_module(name)))
             .collect();
-        let mut groups = HashMap::new();
+        let mut groups: HashMap<Below, Box<[FrameId]>, Hasher> = HashMap::default();
+        let mut numbered = Self {
+            frames: Vec::new(),
+            stacks: Vec::with_capacity(profile.entries.len()),
+        };
         for entry in &profile.entries {
-            groups.entry(below(entry)).or_insert_with(|| {
+            let weight = profile.weight_of(entry);
+            if weight == 0 {
+                continue;
+            }
+            let below = groups.entry(below(entry)).or_insert_with(|| {
                 let texts = profile.groups(entry);
                 texts
                     .iter()
                     .map(|text| frames.id(Layer::Group, text))
                     .collect()
             });
+            numbered.frames.extend_from_slice(below);
+            // Leaf first there.
+            for (part, ids) in [(entry.user, &user), (entry.kernel, &kernel)] {
+                let part = part.iter().rev();
+                numbered
+                    .frames
+                    .extend(part.filter_map(|name| ids.get(name.place())));
+            }
+            numbered.stacks.push((numbered.frames.len(), weight));
         }
-        Self {
-            user,
-            kernel,
-            groups,
-            profile,
-        }
+        numbered
     }
 
-    /// The entries that weigh something.
-    pub(crate) fn paths(&'a self) -> impl Iterator<Item = (Path<'a>, u64)> {
-        self.profile.entries.iter().filter_map(|entry| {
-            let weight = self.profile.weight_of(entry);
-            let path = Path {
-                groups: self.groups.get(&below(entry)).map_or(&[], |ids| ids),
-                user: entry.user,
-                kernel: entry.kernel,
-                numbered: self,
-            };
-            (weight > 0).then_some((path, weight))
+    /// The stacks that weigh something, outermost frame first.
+    pub(crate) fn paths(&self) -> impl Iterator<Item = (&[FrameId], u64)> {
+        let mut start = 0;
+        self.stacks.iter().map(move |&(end, weight)| {
+            let path = self.frames.get(start..end).unwrap_or_default();
+            start = end;
+            (path, weight)
         })
     }
 }
@@ -123,42 +143,6 @@ type Below = (Dev, Name, Option<(Name, bool)>);
 fn below(entry: &StackEntry<'_>) -> Below {
     let who = entry.who.map(|who| (who.comm, who.workload));
     (entry.dev, entry.label, who)
-}
-
-/// A stack, outermost frame first.
-#[derive(Clone, Copy)]
-pub(crate) struct Path<'a> {
-    groups: &'a [FrameId],
-    user: &'a [Name],
-    kernel: &'a [Name],
-    numbered: &'a Numbered<'a>,
-}
-
-impl Path<'_> {
-    pub(crate) fn at(&self, depth: usize) -> Option<FrameId> {
-        let Self {
-            groups,
-            user,
-            kernel,
-            numbered,
-        } = self;
-        if let Some(&group) = groups.get(depth) {
-            return Some(group);
-        }
-        let depth = depth - groups.len();
-        let (part, ids, depth) = if depth < user.len() {
-            (user, &numbered.user, depth)
-        } else {
-            (kernel, &numbered.kernel, depth - user.len())
-        };
-        // Leaf first there.
-        let place = part.len().checked_sub(depth + 1)?;
-        ids.get(part.get(place)?.place()).copied()
-    }
-
-    pub(crate) fn iter(&self) -> impl Iterator<Item = FrameId> {
-        (0..).map_while(|depth| self.at(depth))
-    }
 }
 
 #[cfg(test)]

@@ -148,6 +148,7 @@ impl Recording {
             .and_then(|()| {
                 stacks::read(
                     &self.connection,
+                    self.helper()?,
                     &self.columns,
                     &self.names,
                     model.stacks_mut(),
@@ -160,6 +161,18 @@ impl Recording {
             model.finish(footer);
         }
         Ok(model)
+    }
+
+    /// A second connection that reads the same; `None` if it would not, or is not worth it.
+    fn helper(&self) -> rusqlite::Result<Option<Connection>> {
+        // One that is still growing has grown since, and another may lie at its path by now.
+        if self.interrupted() || !stacks::are_many(&self.connection)? {
+            return Ok(None);
+        }
+        let helper = file::open_for_reading(&self.path).ok();
+        Ok(helper.filter(|helper| {
+            session::read_footer(helper).is_ok_and(|footer| footer == self.footer)
+        }))
     }
 
     fn ticks(

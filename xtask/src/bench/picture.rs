@@ -18,13 +18,13 @@ PRAGMA journal_mode = OFF;
 DELETE FROM stacks; DELETE FROM stack_sums;
 WITH RECURSIVE n (i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i + 1 < :stacks)
 INSERT INTO stacks (tick, stack, frames)
-    SELECT 0, i, json_array('leaf_' || i % 1000, 'inner_' || i / 1000, 'xfs_' || i % 17,
-        'xlog_' || i % 13, 'vfs_' || i % 7, 'iomap_file_buffered_write', 'xfs_file_write_iter',
+    SELECT 0, i, json_array('leaf_' || (i % 1000), 'inner_' || (i / 1000), 'xfs_' || (i % 17),
+        'xlog_' || (i % 13), 'vfs_' || (i % 7), 'iomap_file_buffered_write', 'xfs_file_write_iter',
         'vfs_write', 'ksys_write', '__x64_sys_write', 'do_syscall_64',
         'entry_SYSCALL_64_after_hwframe')
     FROM n;
 INSERT INTO stack_sums (tick, kind, pid, comm, workload, kernel_stack, count, time_ns, bytes)
-    SELECT 0, 'cpu', 100 + stack % 50, 'worker-' || stack % 50, 1, stack, 1, 1003009, 0 FROM stacks;
+    SELECT 0, 'cpu', 100 + stack % 50, 'worker-' || (stack % 50), 1, stack, 1, 1003009, 0 FROM stacks;
 ";
 
 /// Measures with `tool` on `recording`, which is spoilt by it.
