@@ -36,7 +36,7 @@ const KEYS: &[(&str, &str)] = &[
     ),
     (
         "f",
-        "write a flamegraph of the stretch: of flushes, pushes or locks, by tab",
+        "a flamegraph of the stretch: by tab of flushes, pushes or locks",
     ),
     ("?", "this help"),
     (

@@ -209,6 +209,10 @@ pub fn keys_write_files() {
     tmux.wait("message", |screen| screen.contains("saved"));
     tmux.keys(&["f"]);
     tmux.wait("message", |screen| screen.contains("drew the flushes"));
+    tmux.keys(&["3"]);
+    tmux.wait("other tab", |screen| screen.contains("[3 Pushes]"));
+    tmux.keys(&["f"]);
+    tmux.wait("message", |screen| screen.contains("drew the pushes"));
     tmux.keys(&["q"]);
     given_back(&tmux, "status 0");
     let saved = files(&tmux, ".data");
@@ -220,8 +224,18 @@ pub fn keys_write_files() {
         .unwrap();
     let report = String::from_utf8(report.stdout).unwrap();
     assert!(report.contains("log-force:fsync"), "{report}");
-    let picture = std::fs::read_to_string(&files(&tmux, ".svg")[0]).unwrap();
-    assert!(picture.contains("</svg>"));
+    let pictures = files(&tmux, ".svg");
+    let pictures = pictures
+        .iter()
+        .map(|path| std::fs::read_to_string(path).unwrap());
+    let pictures: Vec<_> = pictures.collect();
+    assert!(pictures.iter().all(|picture| picture.contains("</svg>")));
+    for kind in ["Cache flushes", "CIL pushes"] {
+        assert!(
+            pictures.iter().any(|picture| picture.contains(kind)),
+            "{kind}"
+        );
+    }
 }
 
 pub fn a_reader_that_goes_ends_it() {
