@@ -32,7 +32,7 @@ use cil_trace_common::stack::{Stack, StackKey, StackSum};
 /// What user space may change while programs run.
 #[map]
 pub static STATE: Array<State> = Array::with_max_entries(1, 0);
-/// Code ranges of [`cil_trace_common::function::Group`], sorted; `State::ranges` of them are used.
+/// Code ranges of [`cil_trace_common::function::Group`], sorted; [`Range::NONE`] behind the last.
 #[map]
 pub static RANGES: Array<Range> = Array::with_max_entries(MAX_RANGES as u32, 0);
 /// Devices in scope, by `dev_t`.

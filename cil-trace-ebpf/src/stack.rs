@@ -16,23 +16,25 @@ const SEARCHED: usize = 32;
 
 /// The bit of the group whose code holds `address`, or 0.
 ///
-/// Finds the last range that begins at or before it, bit by bit of its index: so the verifier knows
-/// each index, and no bounds that it could get wrong (some builds of 6.18 do, and write a warning to
-/// the kernel's log).
+/// Finds the last range that begins at or before it, bit by bit of its index and without a branch.
+/// Of a branch per step the verifier would walk every path: some kernels (6.18 is one) tell apart what
+/// is read at each index. And of a middle of two bounds some builds of 6.18 derive bounds that
+/// contradict each other, and write a warning to the kernel's log.
 #[inline(always)]
-pub fn group_of(address: u64, ranges: u32) -> u64 {
+pub fn group_of(address: u64) -> u64 {
+    // Of addresses in the kernel's half the sign of the difference tells which one is larger.
+    if address >> 63 == 0 {
+        return 0;
+    }
     let mut index = 0;
-    let mut bit = MAX_RANGES as u32 / 2;
-    while bit != 0 {
-        let candidate = index | bit;
-        if candidate < ranges
-            && RANGES
-                .get(candidate)
-                .is_some_and(|range| range.start <= address)
-        {
-            index = candidate;
-        }
-        bit /= 2;
+    let mut shift = MAX_RANGES.ilog2();
+    while shift != 0 {
+        shift -= 1;
+        let Some(range) = RANGES.get(index | 1 << shift) else {
+            return 0;
+        };
+        let reached = !address.wrapping_sub(range.start) >> 63;
+        index |= (reached as u32) << shift;
     }
     match RANGES.get(index) {
         Some(range) if range.start <= address && address < range.end => range.group,
@@ -111,13 +113,13 @@ pub fn take(
 
 /// The groups of all functions in a stack.
 #[inline(never)]
-pub fn groups_in(stack: &Stack, ranges: u32) -> u64 {
+pub fn groups_in(stack: &Stack) -> u64 {
     let mut groups = 0;
     for (place, &address) in stack.frames[..SEARCHED].iter().enumerate() {
         if place as u32 >= stack.len {
             break;
         }
-        groups |= group_of(address, ranges);
+        groups |= group_of(address);
     }
     groups
 }

@@ -1,6 +1,6 @@
 //! Waits for locks that have no name of their own: by the function that waits.
 
-use crate::maps::{LOCK_HISTS, OTHERS, armed};
+use crate::maps::{LOCK_HISTS, OTHERS};
 use crate::stack::group_of;
 use crate::stat::{lose, record_in};
 use cil_trace_common::function::Group;
@@ -19,10 +19,9 @@ const TOP: usize = 12;
 /// whose locks are the tracer's own.
 #[inline(always)]
 pub fn caller(frames: &Frames) -> Option<u64> {
-    let ranges = armed()?.ranges;
     let (mut inside, mut caller, mut of_bpf) = (false, 0, false);
     for &address in &frames[..TOP] {
-        let group = group_of(address, ranges);
+        let group = group_of(address);
         if group == Group::Locking.bit() {
             // What stood between two of the lock's functions was the tracer's trampoline.
             (inside, caller) = (true, 0);

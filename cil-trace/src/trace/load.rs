@@ -119,9 +119,9 @@ impl Tracer {
             .iter()
             .map(|attached| attached.program.name)
             .collect();
-        let mut state = state(kernel, options, &outcomes, &programs);
+        let state = state(kernel, options, &outcomes, &programs);
         let mut maps = Maps::take(&mut ebpf, &rooms)?;
-        state.ranges = maps.set_ranges(&kernel.symbols.ranges(Group::ALL)?)?;
+        maps.set_ranges(&kernel.symbols.ranges(Group::ALL)?)?;
         Ok(Self {
             _ebpf: ebpf,
             attached,
@@ -317,7 +317,7 @@ fn state(
         armed: 0,
         filtered: u32::from(options.filtered),
         own_pid: std::process::id(),
-        ranges: 0,
+        reserved: 0,
         slots: slots(options),
         epoch: 1,
         other_locks: u32::from(options.sets.contains(&Set::Locks)),
