@@ -3,6 +3,9 @@
 //! `INSTA_UPDATE=always cargo test -p cil-trace --test top` blesses a wanted change.
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+#[path = "top/locks.rs"]
+mod locks;
+
 use cil_trace::top::state::{KEPT, REPLAYED, SPANS, Source, State};
 use cil_trace::top::tabs::TABS;
 use cil_trace::top::theme::Theme;
