@@ -212,7 +212,8 @@ pub fn keys_write_files() {
     tmux.keys(&["3"]);
     tmux.wait("other tab", |screen| screen.contains("[3 Pushes]"));
     tmux.keys(&["f"]);
-    tmux.wait("message", |screen| screen.contains("drew the pushes"));
+    // The recording is older than the stacks of pushes.
+    tmux.wait("message", |screen| screen.contains("nothing to draw"));
     tmux.keys(&["q"]);
     given_back(&tmux, "status 0");
     let saved = files(&tmux, ".data");
@@ -225,17 +226,9 @@ pub fn keys_write_files() {
     let report = String::from_utf8(report.stdout).unwrap();
     assert!(report.contains("log-force:fsync"), "{report}");
     let pictures = files(&tmux, ".svg");
-    let pictures = pictures
-        .iter()
-        .map(|path| std::fs::read_to_string(path).unwrap());
-    let pictures: Vec<_> = pictures.collect();
-    assert!(pictures.iter().all(|picture| picture.contains("</svg>")));
-    for kind in ["Cache flushes", "CIL pushes"] {
-        assert!(
-            pictures.iter().any(|picture| picture.contains(kind)),
-            "{kind}"
-        );
-    }
+    assert_eq!(pictures.len(), 1, "{pictures:?}");
+    let picture = std::fs::read_to_string(&pictures[0]).unwrap();
+    assert!(picture.contains("Cache flushes") && picture.contains("</svg>"));
 }
 
 pub fn a_reader_that_goes_ends_it() {
