@@ -89,6 +89,7 @@ fn on(kernel: Kernel, tool: &Path, tests: &Path) -> Result<Tally> {
         &Guest {
             files,
             limit: LIMIT,
+            cpus: 2,
             command: command
                 .iter()
                 .chain(TESTS)
@@ -108,8 +109,7 @@ fn on(kernel: Kernel, tool: &Path, tests: &Path) -> Result<Tally> {
         tally.add(&Tally::failed("no test ran".to_owned()));
     }
     let messages = read("dmesg");
-    if let Some((_, splat)) = messages.split_once(SPLAT) {
-        let line = splat.trim_start().lines().next().unwrap_or_default();
+    if let Some(line) = splat(&messages) {
         tally.add(&Tally::failed(format!("the kernel said: {line}")));
     }
     eprintln!(
@@ -118,6 +118,12 @@ fn on(kernel: Kernel, tool: &Path, tests: &Path) -> Result<Tally> {
         ended.results.display()
     );
     Ok(tally)
+}
+
+/// What the kernel complains of first, if it does.
+pub fn splat(messages: &str) -> Option<&str> {
+    let (_, splat) = messages.split_once(SPLAT)?;
+    Some(splat.trim_start().lines().next().unwrap_or_default())
 }
 
 /// Where [`PROGRAMS`] are.
