@@ -17,7 +17,7 @@ use aya_ebpf::programs::{
     BtfTracePointContext, FExitContext, RawTracePointContext, RetProbeContext,
 };
 use cil_trace_common::hold::{self, Found, Hold, set_of, tag};
-use cil_trace_common::lock::{Caller, Calls, FLAGS, Lock, bits, hold_hist, sampled};
+use cil_trace_common::lock::{Caller, Calls, FLAGS, Lock, hold_hist, sampled};
 use cil_trace_common::loss::LossCause;
 use cil_trace_common::probe::Probe;
 use cil_trace_common::scope::State;
@@ -195,6 +195,21 @@ fn ask(state: &State, call: Call, tid: u32, slot: u32) {
     }
 }
 
+/// Each of the locks in `flags`, by its bit number; no call takes one both ways.
+#[inline(always)]
+fn each_lock(flags: u32, mut body: impl FnMut(u32)) {
+    let mut left = flags;
+    for lock in 0..Lock::OF_ILOCK / 2 {
+        let mode = left & 3;
+        if mode != 0 {
+            body(2 * lock + (mode >> 1 & 1));
+        }
+        // The verifier of 5.10 refuses a loop whose last instruction is a call, so one has to follow.
+        // SAFETY: a variable of this function.
+        left = unsafe { (&raw const left).read_volatile() } >> 2;
+    }
+}
+
 /// Puts a hold in place for each lock that is asked for. Waits that follow move its beginning.
 #[inline(always)]
 fn begin(call: Call, tid: u32, tried: u32, slot: u32, returns: bool) {
@@ -203,7 +218,7 @@ fn begin(call: Call, tid: u32, tried: u32, slot: u32, returns: bool) {
         called(call.caller, Caller::key(slot, call.flags));
     }
     let start = now();
-    for bit in bits(call.flags) {
+    each_lock(call.flags, |bit| {
         let hold = Hold {
             tag: tag(call.inode, bit),
             start,
@@ -211,7 +226,7 @@ fn begin(call: Call, tid: u32, tried: u32, slot: u32, returns: bool) {
             tried,
         };
         put(&hold, slot, bit);
-    }
+    });
 }
 
 #[inline(never)]
@@ -269,9 +284,9 @@ fn unlocked(ctx: &impl EbpfContext, call: Call) -> Option<()> {
     let tid = thread(state)?;
     let slot = call.slot(state);
     let now = now();
-    for bit in bits(call.flags) {
+    each_lock(call.flags, |bit| {
         end(ctx, call.inode, bit, tid, slot, now, state);
-    }
+    });
     Some(())
 }
 
@@ -285,7 +300,7 @@ fn demoted(ctx: &impl EbpfContext, call: Call) -> Option<()> {
     let tid = thread(state)?;
     let slot = call.slot(state);
     let start = now();
-    for bit in bits(call.flags & EXCLUSIVE) {
+    each_lock(call.flags & EXCLUSIVE, |bit| {
         end(ctx, call.inode, bit, tid, slot, start, state);
         let hold = Hold {
             tag: tag(call.inode, bit + 1),
@@ -294,7 +309,7 @@ fn demoted(ctx: &impl EbpfContext, call: Call) -> Option<()> {
             tried: 0,
         };
         put(&hold, slot, bit + 1);
-    }
+    });
     Some(())
 }
 
@@ -439,16 +454,16 @@ fn returned(state: &State, inode: u64, flags: u32, tid: u32, slot: u32, got: boo
         return None;
     }
     let now = now();
-    for bit in bits(flags) {
+    each_lock(flags, |bit| {
         let tag = tag(inode, bit);
         let Some(set) = HOLDS.get_ptr_mut(set_of(tag, tid)) else {
-            continue;
+            return;
         };
         // SAFETY: as in `put`.
         if let Some(hold) = hold::find(unsafe { &mut *set }, tag, tid) {
             hold.start = now;
             hold.tried = 0;
         }
-    }
+    });
     Some(())
 }

@@ -7,6 +7,7 @@
 mod blocked;
 mod cause;
 mod clock;
+mod contended;
 mod count;
 mod dbench;
 mod disk;

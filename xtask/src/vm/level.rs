@@ -15,6 +15,7 @@ use std::path::{Path, PathBuf};
 /// Those that make sense there, as libtest's filters.
 const TESTS: &[&str] = &[
     "blocked::",
+    "contended::",
     "ilock::",
     "mapped::",
     "matrix::",
@@ -42,6 +43,7 @@ const PROGRAMS: &[&str] = &[
     "sfdisk",
     "sync",
     "umount",
+    "uname",
     "xfs_io",
 ];
 
@@ -53,6 +55,9 @@ const COMMAND: &str = "cd / && umount /mnt && echo 720000 >/proc/sys/fs/xfs/xfss
 
 /// A guest that takes longer hangs.
 const LIMIT: u32 = 600;
+
+/// More than this machine may have, so that one of a lock's waiters is always preempted.
+const CPUS: u32 = 4;
 
 /// How a splat begins in the kernel's messages.
 const SPLAT: &str = "------------[ cut here ]------------";
@@ -89,7 +94,7 @@ fn on(kernel: Kernel, tool: &Path, tests: &Path) -> Result<Tally> {
         &Guest {
             files,
             limit: LIMIT,
-            cpus: 2,
+            cpus: CPUS,
             command: command
                 .iter()
                 .chain(TESTS)
