@@ -18,8 +18,7 @@ const SEARCHED: usize = 32;
 ///
 /// Finds the last range that begins at or before it, bit by bit of its index and without a branch.
 /// Of a branch per step the verifier would walk every path: some kernels (6.18 is one) tell apart what
-/// is read at each index. And of a middle of two bounds some builds of 6.18 derive bounds that
-/// contradict each other, and write a warning to the kernel's log.
+/// is read at each constant index, and a million instructions are soon reached.
 #[inline(always)]
 pub fn group_of(address: u64) -> u64 {
     // Of addresses in the kernel's half the sign of the difference tells which one is larger.
