@@ -1,33 +1,37 @@
 //! A lock of the log under its own name: `xc_cil_lock`, which every commit took until Linux 6.0.
 
+use crate::own::{directory, record_own};
 use crate::shell::output;
-use crate::tool::{record, rows, uint};
+use crate::tool::{rows, uint};
 use crate::xfs::Xfs;
 use serde_json::Value;
-use std::ffi::OsStr;
-
-/// Six at once create files, each in a directory of its own.
-const WORKLOAD: &str = r#"
-set -e
-create() {
-    mkdir -p "$1"
-    for number in {1..400}; do : >"$1/$number"; done
-    rm -rf "$1"
-}
-for process in {1..6}; do create "$1/$process" & done
-wait
-"#;
+use std::fs::{self, File};
+use std::thread;
 
 /// Whether two commits meet is chance; that none do in so many rounds is none.
 const ROUNDS: usize = 6;
 
 fn report(xfs: &Xfs) -> Value {
-    let mountpoint = xfs.mountpoint();
-    let workload = ["bash", "-c", WORKLOAD, "bash"].map(OsStr::new);
-    let workload = [&workload[..], &[mountpoint.as_os_str()]].concat();
-    let recording = record(&["--device", xfs.device(), "--probes", "locks"], &workload);
-    recording.expect_status(0);
-    recording.complete_report()
+    record_own(xfs, "contended::workload_creates", &[]).complete_report()
+}
+
+/// Six at once create files, each in a directory of its own.
+#[test]
+#[ignore = "a workload of the test below"]
+fn workload_creates() {
+    let directory = directory();
+    thread::scope(|scope| {
+        for number in 0..6 {
+            let own = directory.join(format!("by-{number}"));
+            scope.spawn(move || {
+                fs::create_dir(&own).unwrap();
+                for file in 0..1_000 {
+                    File::create(own.join(file.to_string())).unwrap();
+                }
+                fs::remove_dir_all(own).unwrap();
+            });
+        }
+    });
 }
 
 fn cil_lock<'a>(report: &'a Value, xfs: &Xfs) -> Option<&'a Value> {

@@ -18,6 +18,7 @@ mod killed;
 mod mapped;
 mod matrix;
 mod modules;
+mod own;
 mod programs;
 mod refused;
 mod screen;

@@ -66,7 +66,8 @@ impl<'a> Run<'a> {
 
     /// It reads the formats of tracepoints, so it gets a tracefs that nobody else sees.
     fn bpftrace(&self) -> Result<Command> {
-        const IN_TRACEFS: &str = "mount -t tracefs tracefs /sys/kernel/tracing && exec \"$@\"";
+        const IN_TRACEFS: &str = "mountpoint -q /sys/kernel/tracing || \
+             mount -t tracefs tracefs /sys/kernel/tracing && exec \"$@\"";
         let outside = self.scratch.outside();
         let script = outside.join("locks.bt");
         std::fs::write(&script, SCRIPT)?;
@@ -83,19 +84,25 @@ impl<'a> Run<'a> {
     }
 }
 
-/// The load's own time, in nanoseconds.
-fn nanoseconds(run: &mut Command) -> Result<f64> {
+/// The load's own time and its CPU time, in nanoseconds.
+fn nanoseconds(run: &mut Command) -> Result<[f64; 2]> {
     let printed = output(run)?;
-    let number = printed.lines().find_map(|line| line.trim().parse().ok());
-    number.with_context(|| format!("the load printed no time:\n{printed}"))
+    let numbers = |line: &str| {
+        let (elapsed, cpu) = line.split_once(' ')?;
+        Some([elapsed.parse().ok()?, cpu.parse().ok()?])
+    };
+    let times = printed.lines().find_map(numbers);
+    times.with_context(|| format!("the load printed no time:\n{printed}"))
 }
 
-/// Every way after the load alone, round by round, each round beginning with another one.
+/// Every way beside the load alone, round by round, each round beginning with another one.
+///
+/// On a machine that does other things too, CPU time is the steadier of the two.
 pub fn measure(tool: &Path, rounds: Option<usize>) -> Result<()> {
     let rounds = rounds.unwrap_or(ROUNDS);
-    let mut slower = vec![Vec::new(); WAYS.len()];
+    let mut slower = vec![[Vec::new(), Vec::new()]; WAYS.len()];
     for round in 0..rounds {
-        let mut times = vec![0.0; WAYS.len() + 1];
+        let mut times = vec![[0.0; 2]; WAYS.len() + 1];
         for turn in 0..times.len() {
             interrupt::check()?;
             let which = (turn + round) % times.len();
@@ -106,18 +113,26 @@ pub fn measure(tool: &Path, rounds: Option<usize>) -> Result<()> {
             };
             times[which] = nanoseconds(&mut command)?;
         }
-        let shown: Vec<_> = times.iter().map(|ns| format!("{:.3}", ns / 1e9)).collect();
-        println!("locks, round {round}: {} s", shown.join(", "));
+        let shown = times.iter().map(|[elapsed, cpu]| {
+            let (elapsed, cpu) = (elapsed / 1e9, cpu / 1e9);
+            format!("{elapsed:.3} s ({cpu:.3} s of CPU)")
+        });
+        let shown: Vec<_> = shown.collect();
+        println!("locks, round {round}: {}", shown.join(", "));
         for (slower, time) in slower.iter_mut().zip(&times[1..]) {
-            slower.push(100.0 * (time / times[0] - 1.0));
+            for ((slower, time), alone) in slower.iter_mut().zip(time).zip(times[0]) {
+                slower.push(100.0 * (time / alone - 1.0));
+            }
         }
     }
-    for ((name, goal, _), slower) in WAYS.iter().zip(&mut slower) {
-        let spread = Spread::of(slower)?;
+    for ((name, goal, _), [elapsed, cpu]) in WAYS.iter().zip(&mut slower) {
+        let (elapsed, cpu) = (Spread::of(elapsed)?, Spread::of(cpu)?);
         let goal = goal.map_or_else(String::new, |goal| {
-            format!("; goal <= {goal} %: {}", verdict(spread.median <= goal))
+            format!("; goal <= {goal} %: {}", verdict(elapsed.median <= goal))
         });
-        println!("locks, {name}: {spread} % slower, {rounds} rounds{goal}");
+        println!(
+            "locks, {name}: {elapsed} % slower, {rounds} rounds{goal}; CPU time: {cpu} % more"
+        );
     }
     Ok(())
 }
