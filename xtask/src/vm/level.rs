@@ -47,8 +47,9 @@ const PROGRAMS: &[&str] = &[
     "xfs_io",
 ];
 
-/// Gives the disk to the tests, and runs them, but not those that are workloads of others, one at a time, as each is timed by the kernel. The
-/// log's worker, which forces the log every 30 s, waits long enough never to do it meanwhile.
+/// Gives the disk to the tests, and runs them, but not those that are workloads of others. One at a
+/// time, as each is timed by the kernel; the log's worker, which forces the log every 30 s, waits
+/// long enough never to do it meanwhile.
 const COMMAND: &str = "cd / && umount /mnt && echo 720000 >/proc/sys/fs/xfs/xfssyncd_centisecs && \
      CIL_TRACE_BIN=/usr/bin/cil-trace CIL_TRACE_TEST_DISK=vda CIL_TRACE_TEST_KERNEL=$0 \
      exec \"$@\" --include-ignored --skip workload_ --nocapture --test-threads=1";
