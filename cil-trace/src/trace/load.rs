@@ -13,7 +13,7 @@ use cil_trace_common::loss::LossCause;
 use cil_trace_common::probe::Probe;
 use cil_trace_common::scope::State;
 use cil_trace_common::slot::MOST;
-use cil_trace_core::probes::{PROBES, Program, Row, Set, outcomes};
+use cil_trace_core::probes::{Kernel as _, PROBES, Program, Row, Set, outcomes, version};
 use cil_trace_core::session::{Outcome, ProbeOutcome, ProgramCost};
 use std::collections::BTreeMap;
 
@@ -96,6 +96,8 @@ impl Tracer {
         for (name, value) in &globals {
             loader.override_global(name, value, false);
         }
+        let preemptible = u32::from(preemptible(kernel));
+        loader.override_global("PREEMPTIBLE", &preemptible, true);
         let slots = slots(options);
         let rooms = options.rooms();
         for (map, entries) in [
@@ -245,6 +247,12 @@ impl Tracer {
         }
         losses
     }
+}
+
+/// Whether a program on a tracepoint may be preempted, so that another task's runs meanwhile on the
+/// same CPU: since 7.0.
+fn preemptible(kernel: &RunningKernel) -> bool {
+    version(kernel.release()).is_none_or(|version| version >= (7, 0))
 }
 
 /// The first probe that a program serves.
