@@ -18,6 +18,15 @@ pub struct Range {
     pub group: u64,
 }
 
+impl Range {
+    /// Behind all code, and empty.
+    pub const NONE: Self = Self {
+        start: u64::MAX,
+        end: u64::MAX,
+        group: 0,
+    };
+}
+
 macro_rules! groups {
     ($( $(#[$meta:meta])* $variant:ident = $value:literal => $text:literal, [ $($symbol:literal),+ $(,)? ]; )+) => {
         $crate::named_enum! {

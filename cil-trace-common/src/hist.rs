@@ -15,7 +15,10 @@ pub const BUCKETS: usize = bucket_of(u64::MAX) + 1;
 pub const fn bucket_of(value: u64) -> usize {
     let exponent = 63 - (value | 1).leading_zeros();
     if exponent < SUB_BITS {
-        value as usize
+        // The mask changes nothing. It says so to the verifier too, which does not know exponents: of a
+        // multiple of 512 some builds of 6.18 derive bounds that contradict each other, and write a
+        // warning to the kernel's log.
+        (value & ((1 << SUB_BITS) - 1)) as usize
     } else if exponent > MAX_EXPONENT {
         (((MAX_EXPONENT - SUB_BITS + 2) << SUB_BITS) - 1) as usize
     } else {

@@ -31,8 +31,8 @@ pub struct State {
     pub filtered: u32,
     /// Process id of cil-trace, which is left out of all numbers.
     pub own_pid: u32,
-    /// Ranges in use.
-    pub ranges: u32,
+    /// Keeps the layout free of padding.
+    pub reserved: u32,
     /// Bits of [`State`]: which ends are seen by function returns.
     pub ends: u32,
     /// Of inodes, 1 in this many plus 1 has its holds measured; a power of two less 1.

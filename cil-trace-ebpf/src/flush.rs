@@ -77,7 +77,7 @@ fn queued(ctx: &RawTracePointContext, bio: u64) -> Option<()> {
         stack::capture(PROBE, ctx)
     };
     let groups = match frames {
-        Some(ref frames) if iclog.is_none() => stack::groups_in(frames, state.ranges),
+        Some(ref frames) if iclog.is_none() => stack::groups_in(frames),
         _ => 0,
     };
     let scope = match known {

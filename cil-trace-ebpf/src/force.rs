@@ -25,9 +25,9 @@ pub fn xfs_log_force(ctx: RawTracePointContext) -> i32 {
 /// The event fires twice for most forces, the second time from `xlog_cil_force_seq` with a log
 /// force as its caller; and it fires when `xfsaild` asks for a push, with a sequence as `lsn`.
 fn started(ctx: &RawTracePointContext) -> Option<()> {
-    let state = armed()?;
+    armed()?;
     let start = now();
-    let caller = stack::group_of(ctx.arg(2), state.ranges);
+    let caller = stack::group_of(ctx.arg(2));
     if caller == Group::LogForce.bit() {
         return None;
     }
@@ -42,9 +42,7 @@ fn started(ctx: &RawTracePointContext) -> Option<()> {
     let groups = if caller & fsync != 0 {
         caller
     } else {
-        caller
-            | stack::capture(Probe::Forces, ctx)
-                .map_or(0, |frames| stack::groups_in(frames, state.ranges))
+        caller | stack::capture(Probe::Forces, ctx).map_or(0, |frames| stack::groups_in(frames))
     };
     let hidden = caller == 0 || caller == Group::ReturnProbe.bit();
     let in_fsync = groups & fsync != 0 || hidden && fsync::tail_calls(task);

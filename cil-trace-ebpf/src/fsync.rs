@@ -29,7 +29,7 @@ pub fn xfs_dir_fsync(ctx: RawTracePointContext) -> i32 {
 }
 
 fn started(ctx: &RawTracePointContext, directory: bool) -> Option<()> {
-    let state = armed()?;
+    armed()?;
     // First of all, so that the time in this program is in the latency, as the workload sees it.
     let start = now();
     let task = task::current(Probe::Fsyncs)?;
@@ -41,10 +41,7 @@ fn started(ctx: &RawTracePointContext, directory: bool) -> Option<()> {
     let kind = if directory {
         FsyncKind::Dir
     } else {
-        kind_of(
-            stack::capture(Probe::Fsyncs, ctx)
-                .map_or(0, |frames| stack::groups_in(frames, state.ranges)),
-        )
+        kind_of(stack::capture(Probe::Fsyncs, ctx).map_or(0, |frames| stack::groups_in(frames)))
     };
     task.fsync = Fsync {
         start,

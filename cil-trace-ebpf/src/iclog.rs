@@ -112,9 +112,9 @@ pub fn xlog_iclog_switch(ctx: RawTracePointContext) -> i32 {
 /// `iclog` takes no more, at the wish of the function that `caller` lies in.
 #[inline(always)]
 pub fn switched(ctx: &impl EbpfContext, iclog: u64, caller: u64) -> Option<()> {
-    let state = armed()?;
+    armed()?;
     let task = task::current(PROBE)?;
-    let caller = stack::group_of(caller, state.ranges);
+    let caller = stack::group_of(caller);
     if task.push.start != 0 || caller == Group::IclogSpace.bit() {
         return None;
     }
@@ -124,7 +124,7 @@ pub fn switched(ctx: &impl EbpfContext, iclog: u64, caller: u64) -> Option<()> {
     } else {
         // The unmount record goes out by no log force; so does the log cover's.
         let frames = stack::capture(PROBE, ctx)?;
-        force::outermost(stack::groups_in(frames, state.ranges)) as u32
+        force::outermost(stack::groups_in(frames)) as u32
     };
     mark(iclog, task, cause);
     Some(())

@@ -5,11 +5,11 @@
 //! counted exactly costs one addition in an array. The rest, with its clock reading, is done for 1
 //! in N inodes, chosen by address, so that every lock that is followed has its end.
 
-use crate::kernel::{MOUNT_SUPER, SUPER_DEV, XINODE_MOUNT, dev_of_inode};
+use crate::kernel::{MOUNT_SUPER, PREEMPTIBLE, SUPER_DEV, XINODE_MOUNT, dev_of_inode};
 use crate::lock::{self, SLEEPERS};
 use crate::maps::{ASKED, CALLERS, CALLS, HOLDS, LOCK_HISTS, POINTER, STATE};
 use crate::slot;
-use crate::stat::{lose, now};
+use crate::stat::{atomic_add, lose, now, record_in};
 use aya_ebpf::EbpfContext;
 use aya_ebpf::helpers::{bpf_get_current_pid_tgid, bpf_probe_read_kernel};
 use aya_ebpf::macros::{btf_tracepoint, fexit, kretprobe, raw_tracepoint};
@@ -17,7 +17,7 @@ use aya_ebpf::programs::{
     BtfTracePointContext, FExitContext, RawTracePointContext, RetProbeContext,
 };
 use cil_trace_common::hold::{self, Found, Hold, set_of, tag};
-use cil_trace_common::lock::{Caller, Calls, FLAGS, Lock, bits, hold_hist, sampled};
+use cil_trace_common::lock::{Caller, Calls, FLAGS, Lock, hold_hist, sampled};
 use cil_trace_common::loss::LossCause;
 use cil_trace_common::probe::Probe;
 use cil_trace_common::scope::State;
@@ -28,7 +28,7 @@ const LOCKS: u32 = FLAGS as u32 - 1;
 /// `XFS_IOLOCK_EXCL | XFS_ILOCK_EXCL | XFS_MMAPLOCK_EXCL`; the bit above each is the same lock, shared.
 const EXCLUSIVE: u32 = 0b01_0101;
 /// A lock that comes this much later than a trylock of the same inode has another reason.
-const SOON_NS: u64 = 1_000_000;
+const SOON_NS: u64 = 10_000_000;
 /// Places that are looked at for a caller.
 const STEPS: u32 = 8;
 /// Places for callers; a power of two.
@@ -66,7 +66,7 @@ macro_rules! events {
             pub fn $btf(ctx: BtfTracePointContext) -> i32 {
                 let inode: *const u8 = ctx.arg(0);
                 let dev = dev_directly(inode);
-                if let Some(inode) = address(inode) {
+                if let Some(inode) = address(&ctx, inode) {
                     let (flags, caller) = (ctx.arg::<u32>(1) & LOCKS, ctx.arg(2));
                     $body(&ctx, Call { inode, dev, flags, caller });
                 }
@@ -103,9 +103,14 @@ fn dev_directly(inode: *const u8) -> u32 {
     }
 }
 
-/// A pointer as a number, which the verifier lets it become on the way through a map only.
+/// A program's first argument as a number, which the verifier lets a pointer become on the way
+/// through a map, or through a helper, which costs more.
 #[inline(always)]
-fn address(pointer: *const u8) -> Option<u64> {
+fn address(ctx: &impl EbpfContext, pointer: *const u8) -> Option<u64> {
+    if PREEMPTIBLE.load() != 0 {
+        // SAFETY: bpf_probe_read_kernel checks the address.
+        return unsafe { bpf_probe_read_kernel(ctx.as_ptr().cast::<u64>()) }.ok();
+    }
     let place = POINTER.get_ptr_mut(0)?;
     // SAFETY: a value of this CPU's own.
     unsafe {
@@ -142,10 +147,21 @@ macro_rules! count {
     ($slot:expr, $field:ident, $flags:expr) => {
         if let Some(calls) = CALLS.get_ptr_mut($slot) {
             let calls: *mut Calls = calls;
-            // SAFETY: a value of this CPU's own, and the index is masked.
-            unsafe { (*calls).$field[($flags & LOCKS) as usize] += 1 };
+            // SAFETY: the index is masked.
+            increment(unsafe { &raw mut (*calls).$field[($flags & LOCKS) as usize] });
         }
     };
+}
+
+/// Adds 1 to a value of this CPU's own, at the least cost.
+#[inline(always)]
+fn increment(count: *mut u64) {
+    if PREEMPTIBLE.load() != 0 {
+        atomic_add(count, 1);
+    } else {
+        // SAFETY: a map value that outlives the program; nothing comes between.
+        unsafe { *count += 1 };
+    }
 }
 
 /// Before `xfs_ilock` takes anything.
@@ -195,6 +211,21 @@ fn ask(state: &State, call: Call, tid: u32, slot: u32) {
     }
 }
 
+/// Each of the locks in `flags`, by its bit number; no call takes one both ways.
+#[inline(always)]
+fn each_lock(flags: u32, mut body: impl FnMut(u32)) {
+    let mut left = flags;
+    for lock in 0..Lock::OF_ILOCK / 2 {
+        let mode = left & 3;
+        if mode != 0 {
+            body(2 * lock + (mode >> 1 & 1));
+        }
+        // The verifier of 5.10 refuses a loop whose last instruction is a call, so one has to follow.
+        // SAFETY: a variable of this function.
+        left = unsafe { (&raw const left).read_volatile() } >> 2;
+    }
+}
+
 /// Puts a hold in place for each lock that is asked for. Waits that follow move its beginning.
 #[inline(always)]
 fn begin(call: Call, tid: u32, tried: u32, slot: u32, returns: bool) {
@@ -203,7 +234,7 @@ fn begin(call: Call, tid: u32, tried: u32, slot: u32, returns: bool) {
         called(call.caller, Caller::key(slot, call.flags));
     }
     let start = now();
-    for bit in bits(call.flags) {
+    each_lock(call.flags, |bit| {
         let hold = Hold {
             tag: tag(call.inode, bit),
             start,
@@ -211,7 +242,7 @@ fn begin(call: Call, tid: u32, tried: u32, slot: u32, returns: bool) {
             tried,
         };
         put(&hold, slot, bit);
-    }
+    });
 }
 
 #[inline(never)]
@@ -225,8 +256,8 @@ fn put(hold: &Hold, slot: u32, bit: u32) {
             if let Some(calls) = CALLS.get_ptr_mut(slot)
                 && bit < Lock::OF_ILOCK
             {
-                // SAFETY: a value of this CPU's own.
-                unsafe { (*calls).after_try[bit as usize] += 1 };
+                // SAFETY: the index is in bounds.
+                increment(unsafe { &raw mut (*calls).after_try[bit as usize] });
             }
         }
         // One from before the window was begun while the programs were still being attached.
@@ -252,7 +283,7 @@ fn called(address: u64, key: u64) {
             caller.key = key;
         }
         if caller.address == address && caller.key == key {
-            caller.count += 1;
+            increment(&raw mut caller.count);
             return;
         }
     }
@@ -269,9 +300,9 @@ fn unlocked(ctx: &impl EbpfContext, call: Call) -> Option<()> {
     let tid = thread(state)?;
     let slot = call.slot(state);
     let now = now();
-    for bit in bits(call.flags) {
+    each_lock(call.flags, |bit| {
         end(ctx, call.inode, bit, tid, slot, now, state);
-    }
+    });
     Some(())
 }
 
@@ -285,7 +316,7 @@ fn demoted(ctx: &impl EbpfContext, call: Call) -> Option<()> {
     let tid = thread(state)?;
     let slot = call.slot(state);
     let start = now();
-    for bit in bits(call.flags & EXCLUSIVE) {
+    each_lock(call.flags & EXCLUSIVE, |bit| {
         end(ctx, call.inode, bit, tid, slot, start, state);
         let hold = Hold {
             tag: tag(call.inode, bit + 1),
@@ -294,7 +325,7 @@ fn demoted(ctx: &impl EbpfContext, call: Call) -> Option<()> {
             tried: 0,
         };
         put(&hold, slot, bit + 1);
-    }
+    });
     Some(())
 }
 
@@ -310,8 +341,12 @@ fn end(ctx: &impl EbpfContext, inode: u64, bit: u32, tid: u32, slot: u32, now: u
     }
     let ns = now - start;
     if let Some(hist) = LOCK_HISTS.get_ptr_mut(hold_hist(slot, bit)) {
-        // SAFETY: a value of this CPU's own.
-        unsafe { (*hist).record(ns) };
+        if PREEMPTIBLE.load() != 0 {
+            record_in(hist, ns);
+        } else {
+            // SAFETY: a value of this CPU's own; nothing comes between.
+            unsafe { (*hist).record(ns) };
+        }
     }
     lock::held(Probe::Ilock, ctx, bit, slot, ns);
 }
@@ -356,7 +391,7 @@ fn with_arguments(ctx: &FExitContext, blocking: bool) -> Option<()> {
     let pointer: *const u8 = ctx.arg(0);
     let dev = dev_directly(pointer);
     let call = Call {
-        inode: address(pointer)?,
+        inode: address(ctx, pointer)?,
         dev,
         flags: ctx.arg::<u32>(1) & LOCKS,
         caller: 0,
@@ -440,16 +475,16 @@ fn returned(state: &State, inode: u64, flags: u32, tid: u32, slot: u32, got: boo
         return None;
     }
     let now = now();
-    for bit in bits(flags) {
+    each_lock(flags, |bit| {
         let tag = tag(inode, bit);
         let Some(set) = HOLDS.get_ptr_mut(set_of(tag, tid)) else {
-            continue;
+            return;
         };
         // SAFETY: as in `put`.
         if let Some(hold) = hold::find(unsafe { &mut *set }, tag, tid) {
             hold.start = now;
             hold.tried = 0;
         }
-    }
+    });
     Some(())
 }

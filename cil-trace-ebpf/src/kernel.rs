@@ -18,6 +18,11 @@ macro_rules! globals {
 }
 cil_trace_common::for_each_offset!(globals);
 
+/// 1 if a program on a tracepoint may be preempted, so that another task's runs meanwhile on the same
+/// CPU.
+#[unsafe(no_mangle)]
+pub static PREEMPTIBLE: Global<u32> = Global::new(1);
+
 /// An argument of a raw tracepoint: `FIRST` if `choice` is 0, else `SECOND`.
 ///
 /// Written in assembly because the verifier wants constant offsets into the context, and refuses

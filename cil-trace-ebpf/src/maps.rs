@@ -9,6 +9,7 @@ use crate::lock::{
 };
 use crate::profile::Departed;
 use crate::push::{Checkpoint, Queued};
+use crate::stack;
 use crate::task::Task;
 use aya_ebpf::bindings::BPF_F_MMAPABLE;
 use aya_ebpf::macros::map;
@@ -31,7 +32,7 @@ use cil_trace_common::stack::{Stack, StackKey, StackSum};
 /// What user space may change while programs run.
 #[map]
 pub static STATE: Array<State> = Array::with_max_entries(1, 0);
-/// Code ranges of [`cil_trace_common::function::Group`], sorted; `State::ranges` of them are used.
+/// Code ranges of [`cil_trace_common::function::Group`], sorted; [`Range::NONE`] behind the last.
 #[map]
 pub static RANGES: Array<Range> = Array::with_max_entries(MAX_RANGES as u32, 0);
 /// Devices in scope, by `dev_t`.
@@ -155,9 +156,10 @@ pub static BLOCKED: PerCpuArray<Blocked> =
 #[map]
 pub static LOCK_FRAMES: PerCpuArray<Frames> = PerCpuArray::with_max_entries(1, 0);
 
-/// Room for one stack, as the BPF stack has only 512 bytes.
+/// Room for stacks, as the BPF stack has only 512 bytes: a place for each of
+/// [`stack::capture`]'s programs.
 #[map]
-pub static FRAMES: PerCpuArray<Stack> = PerCpuArray::with_max_entries(1, 0);
+pub static FRAMES: PerCpuArray<Stack> = PerCpuArray::with_max_entries(stack::PLACES, 0);
 /// The same for what the clock interrupts.
 #[map]
 pub static CLOCK_FRAMES: PerCpuArray<Stack> = PerCpuArray::with_max_entries(1, 0);

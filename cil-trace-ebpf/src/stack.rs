@@ -16,23 +16,24 @@ const SEARCHED: usize = 32;
 
 /// The bit of the group whose code holds `address`, or 0.
 ///
-/// Finds the last range that begins at or before it, bit by bit of its index: so the verifier knows
-/// each index, and no bounds that it could get wrong (some builds of 6.18 do, and write a warning to
-/// the kernel's log).
+/// Finds the last range that begins at or before it, bit by bit of its index and without a branch.
+/// Of a branch per step the verifier would walk every path: some kernels (6.18 is one) tell apart what
+/// is read at each constant index, and a million instructions are soon reached.
 #[inline(always)]
-pub fn group_of(address: u64, ranges: u32) -> u64 {
+pub fn group_of(address: u64) -> u64 {
+    // Of addresses in the kernel's half the sign of the difference tells which one is larger.
+    if address >> 63 == 0 {
+        return 0;
+    }
     let mut index = 0;
-    let mut bit = MAX_RANGES as u32 / 2;
-    while bit != 0 {
-        let candidate = index | bit;
-        if candidate < ranges
-            && RANGES
-                .get(candidate)
-                .is_some_and(|range| range.start <= address)
-        {
-            index = candidate;
-        }
-        bit /= 2;
+    let mut shift = MAX_RANGES.ilog2();
+    while shift != 0 {
+        shift -= 1;
+        let Some(range) = RANGES.get(index | 1 << shift) else {
+            return 0;
+        };
+        let reached = !address.wrapping_sub(range.start) >> 63;
+        index |= (reached as u32) << shift;
     }
     match RANGES.get(index) {
         Some(range) if range.start <= address && address < range.end => range.group,
@@ -40,22 +41,48 @@ pub fn group_of(address: u64, ranges: u32) -> u64 {
     }
 }
 
-/// The current kernel stack; valid until the next call on this CPU.
+/// Probes whose program takes stacks by [`capture`]; of each, one program does.
+const TAKERS: [Probe; 5] = [
+    Probe::Forces,
+    Probe::Fsyncs,
+    Probe::Iclogs,
+    Probe::FlushRequests,
+    Probe::Pushes,
+];
+/// Places in [`FRAMES`].
+pub const PLACES: u32 = TAKERS.len() as u32;
+
+/// Where a probe's program keeps its stack; past the last place for one that has none.
+#[inline(always)]
+const fn place(probe: Probe) -> u32 {
+    let mut place = 0;
+    while place < TAKERS.len() && TAKERS[place] as u16 != probe as u16 {
+        place += 1;
+    }
+    place as u32
+}
+
+/// The current kernel stack; valid until the program ends.
+///
+/// Since 7.0 a program on a tracepoint may be preempted, and another task's programs run meanwhile on
+/// the same CPU. So each program has a place of its own; of itself there is no second run, as the
+/// kernel leaves that out (and counts it: [`LossCause::Preempted`]).
 #[inline(always)]
 pub fn capture(probe: Probe, ctx: &impl EbpfContext) -> Option<&'static mut Stack> {
-    let stack = take(&FRAMES, ctx, Origin::Tracepoint);
+    let stack = take(&FRAMES, place(probe), ctx, Origin::Tracepoint);
     if stack.is_none() {
         lose(probe, LossCause::StackLost);
     }
     stack
 }
 
-/// The current stack in a buffer, where nothing that interrupts this program may use it; `None` if
+/// The current stack in a place of a buffer, where nothing that interrupts this program may use it; `None` if
 /// it is empty or the kernel cannot give it.
 #[expect(clippy::mut_from_ref, reason = "each CPU has a value of its own")]
 #[inline(always)]
 pub fn take(
     buffer: &'static PerCpuArray<Stack>,
+    place: u32,
     ctx: &impl EbpfContext,
     origin: Origin,
 ) -> Option<&'static mut Stack> {
@@ -65,7 +92,7 @@ pub fn take(
         0
     };
     // SAFETY: a value of this CPU's own, which outlives the program.
-    let stack = unsafe { &mut *buffer.get_ptr_mut(0)? };
+    let stack = unsafe { &mut *buffer.get_ptr_mut(place)? };
     // SAFETY: the buffer is exactly as long as stated.
     let size = unsafe {
         bpf_get_stack(
@@ -85,13 +112,13 @@ pub fn take(
 
 /// The groups of all functions in a stack.
 #[inline(never)]
-pub fn groups_in(stack: &Stack, ranges: u32) -> u64 {
+pub fn groups_in(stack: &Stack) -> u64 {
     let mut groups = 0;
     for (place, &address) in stack.frames[..SEARCHED].iter().enumerate() {
         if place as u32 >= stack.len {
             break;
         }
-        groups |= group_of(address, ranges);
+        groups |= group_of(address);
     }
     groups
 }

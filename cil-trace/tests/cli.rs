@@ -5,7 +5,7 @@ use assert_cmd::Command;
 use cil_trace::cli;
 use cil_trace::options::{
     CompareOptions, Diff, ExportOptions, Filter, FlamegraphOptions, Invocation, RecordOptions,
-    Repeat, ReportOptions, SAMPLING_HZ, Series, Target, TopOptions, Tracing,
+    Repeat, ReportOptions, SAMPLING, SAMPLING_HZ, Series, Target, TopOptions, Tracing,
 };
 use cil_trace::workload::{self, RunAs};
 use cil_trace_common::stack::StackKind;
@@ -154,9 +154,10 @@ fn top_has_defaults() {
             tracing: Tracing {
                 filters: Vec::new(),
                 wait_for_xfs: false,
-                probes: vec![Set::Log, Set::Flush],
+                probes: vec![Set::Log, Set::Flush, Set::Ilock, Set::Locks],
                 interval: Duration::from_secs(1),
                 sampling_hz: SAMPLING_HZ,
+                sampling: SAMPLING,
             },
             pid: None,
             replay: None,

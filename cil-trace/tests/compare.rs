@@ -137,8 +137,10 @@ fn lkps_directory_of_a_commit_is_a_side_packed_or_not() {
     let files = Files::new();
     let failing = r#"{"aim7.jobs-per-min": [90, 91, 89], "dmesg.BUG": [0, 0, 0, 1],
                       "last_state.is_incomplete_run": [0, 0, 0, 1]}"#;
-    let packed = GzEncoder::new(failing.as_bytes(), Compression::default()).bytes();
-    let packed: Vec<u8> = packed.collect::<Result<_, _>>().unwrap();
+    let mut packed = Vec::new();
+    GzEncoder::new(failing.as_bytes(), Compression::default())
+        .read_to_end(&mut packed)
+        .unwrap();
     // Beside the matrix stand the runs that it was made of.
     files
         .write("v5.18/matrix.json", ROWS)

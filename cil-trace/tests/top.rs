@@ -3,6 +3,9 @@
 //! `INSTA_UPDATE=always cargo test -p cil-trace --test top` blesses a wanted change.
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+#[path = "top/locks.rs"]
+mod locks;
+
 use cil_trace::top::state::{KEPT, REPLAYED, SPANS, Source, State};
 use cil_trace::top::tabs::TABS;
 use cil_trace::top::theme::Theme;
@@ -223,6 +226,25 @@ fn the_screen_shows_what_batch_prints() {
         compared += 1;
     }
     assert!(compared > 15, "{batch}");
+}
+
+#[test]
+fn a_recording_without_an_end_is_announced() {
+    let copy = tempfile::tempdir().unwrap();
+    let recordings = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/recordings");
+    for name in ["interrupted.data", "interrupted.data-wal"] {
+        std::fs::copy(recordings.join(name), copy.path().join(name)).unwrap();
+    }
+    let batch = assert_cmd::Command::new(env!("CARGO_BIN_EXE_cil-trace"))
+        .args(["top", "--replay", "interrupted.data", "--batch", "1"])
+        .current_dir(copy.path())
+        .assert()
+        .success();
+    let told = String::from_utf8(batch.get_output().stderr.clone()).unwrap();
+    assert!(
+        told.contains("interrupted.data-wal and interrupted.data-shm belong to it"),
+        "{told}"
+    );
 }
 
 #[test]

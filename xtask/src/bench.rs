@@ -4,6 +4,7 @@
 //! Prints numbers and whether each meets its goal; asserts nothing, since time is not a test.
 
 mod compare;
+mod locks;
 mod picture;
 mod top;
 
@@ -38,6 +39,7 @@ const PARTS: &[Part] = &[
     ("picture", |bench| {
         picture::measure(&bench.tool, &bench.scratch.outside().join(RECORDING))
     }),
+    ("locks", |bench| locks::measure(&bench.tool, bench.pairs)),
     ("compare", |bench| compare::measure(&bench.tool)),
     ("top", top::measure),
 ];
@@ -47,15 +49,17 @@ pub fn names() -> Vec<&'static str> {
     PARTS.iter().map(|(name, _)| *name).collect()
 }
 
-/// Runs these measurements, or without any name all of them: about six minutes.
+/// Runs these measurements, or without any name all of them: about eight minutes. `pairs` is how
+/// often what takes turns has its turn.
 ///
 /// # Errors
 /// Setting up or a run failed, or a signal came.
-pub fn run(wanted: &[String]) -> Result<()> {
+pub fn run(wanted: &[String], pairs: Option<usize>) -> Result<()> {
     interrupt::defer()?;
     let bench = Bench {
         tool: build::with(setup::all()?)?,
         scratch: Scratch::mount()?,
+        pairs,
     };
     PARTS
         .iter()
@@ -66,6 +70,8 @@ pub fn run(wanted: &[String]) -> Result<()> {
 struct Bench {
     tool: PathBuf,
     scratch: Scratch,
+    /// Of what takes turns, instead of what each measurement has itself.
+    pairs: Option<usize>,
 }
 
 impl Bench {
@@ -120,7 +126,8 @@ impl Bench {
             throughput(&mut record)
         };
         let mut losses = Vec::new();
-        for pair in 0..PAIRS {
+        let pairs = self.pairs.unwrap_or(PAIRS);
+        for pair in 0..pairs {
             interrupt::check()?;
             let (without, with) = if pair.is_multiple_of(2) {
                 let without = plain()?;
@@ -134,7 +141,7 @@ impl Bench {
             losses.push(loss);
         }
         let spread = Spread::of(&mut losses)?;
-        println!("slow-down: {spread} %, {PAIRS} pairs of {PAIR_SECONDS} s");
+        println!("slow-down: {spread} %, {pairs} pairs of {PAIR_SECONDS} s");
         Ok(())
     }
 }

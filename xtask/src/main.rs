@@ -66,11 +66,14 @@ enum Command {
     /// Make the offsets of kernels anew that do not describe their modules' types, from Debian packages
     Offsets(offsets::Options),
     /// Measure start-up time, memory and slow-down of recording, speed and errors of comparing, what
-    /// a screen of top costs
+    /// a screen of top and what tracing every lock costs
     Bench {
         /// Measure this only (repeatable)
         #[arg(value_name = "WHAT", value_parser = bench::names())]
         parts: Vec<String>,
+        /// How often runs with and without tracing take turns, instead of what each part has itself
+        #[arg(long)]
+        pairs: Option<usize>,
     },
     /// Run what takes long, to see that it stays as it is
     Soak(soak::Options),
@@ -81,7 +84,8 @@ enum Command {
         #[arg(long, default_value_t = 10)]
         seconds: u64,
     },
-    /// A workload of locks: create and unlink empty files in DIR; prints its nanoseconds
+    /// A workload of locks: create and unlink empty files in DIR; prints the nanoseconds
+    /// that it took, and those of CPU time
     #[command(hide = true)]
     Churn {
         dir: PathBuf,
@@ -116,7 +120,7 @@ fn run(command: Command) -> Result<ExitCode> {
         Command::Demo => demo::run().map(|()| ExitCode::SUCCESS),
         Command::Vm(options) => vm::run(&options),
         Command::Offsets(options) => offsets::run_with(&options).map(|()| ExitCode::SUCCESS),
-        Command::Bench { parts } => bench::run(&parts).map(|()| ExitCode::SUCCESS),
+        Command::Bench { parts, pairs } => bench::run(&parts, pairs).map(|()| ExitCode::SUCCESS),
         Command::Soak(options) => soak::run(&options).map(|()| ExitCode::SUCCESS),
         Command::Workload { dir, seconds } => {
             workload::run(&dir, seconds).map(|()| ExitCode::SUCCESS)
@@ -126,7 +130,8 @@ fn run(command: Command) -> Result<ExitCode> {
             threads,
             files,
         } => {
-            println!("{}", workload::churn(&dir, threads, files)?.as_nanos());
+            let (elapsed, cpu) = workload::churn(&dir, threads, files)?;
+            println!("{} {}", elapsed.as_nanos(), cpu.as_nanos());
             Ok(ExitCode::SUCCESS)
         }
         Command::Now => {

@@ -12,6 +12,7 @@ pub const BUILD: &[&str] = &["build-essential", "pkg-config"];
 pub const RUN: &[&str] = &[
     "attr",
     "bpftool",
+    "bpftrace",
     "dbench",
     "fio",
     "fsmark",

@@ -24,7 +24,19 @@ impl Scratch {
     /// # Errors
     /// mkfs.xfs is missing, or making or mounting failed.
     pub fn mount() -> Result<Self> {
-        let directory = TempDir::with_prefix("cil-trace-")?;
+        Self::in_directory(TempDir::with_prefix("cil-trace-")?)
+    }
+
+    /// The same with its image in memory.
+    ///
+    /// # Errors
+    /// As above, or /dev/shm is no place for files.
+    pub fn mount_in_memory() -> Result<Self> {
+        let directory = TempDir::with_prefix_in("cil-trace-", "/dev/shm");
+        Self::in_directory(directory.context("cannot make a directory in /dev/shm")?)
+    }
+
+    fn in_directory(directory: TempDir) -> Result<Self> {
         let image = directory.path().join("xfs.img");
         File::create(&image)?.set_len(SIZE)?;
         output(command("mkfs.xfs", &["-q"]).arg(&image)).with_context(|| {
@@ -61,7 +73,7 @@ impl Scratch {
         &self.device
     }
 
-    /// A directory beside the mount, on the machine's own filesystem.
+    /// A directory beside the mount, where its image is.
     pub fn outside(&self) -> &Path {
         self.directory.path()
     }

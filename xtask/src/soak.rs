@@ -1,5 +1,7 @@
 //! Runs that take long, each to see that something stays as it is.
 
+mod locks;
+
 use crate::scratch::Scratch;
 use crate::screen::Screen;
 use crate::{build, interrupt, setup};
@@ -14,7 +16,7 @@ use std::time::{Duration, Instant};
 type Part = (&'static str, fn(&Soak) -> Result<()>);
 
 /// Every part.
-const PARTS: &[Part] = &[("top", top)];
+const PARTS: &[Part] = &[("top", top), ("locks", locks::run)];
 
 #[derive(Args)]
 pub struct Options {
@@ -22,7 +24,7 @@ pub struct Options {
     #[arg(value_name = "PART", value_parser = PARTS.iter().map(|part| part.0).collect::<Vec<_>>())]
     parts: Vec<String>,
     /// How long each part takes
-    #[arg(long, default_value_t = 10, value_parser = clap::value_parser!(u32).range(5..))]
+    #[arg(long, default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..))]
     minutes: u32,
 }
 

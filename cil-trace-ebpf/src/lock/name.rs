@@ -140,7 +140,8 @@ fn holder(
 /// costs more than all else here.
 #[inline(always)]
 fn pointer(base: u64, offset: &Global<u32>) -> Option<u64> {
-    read::<u64>(base, offset).filter(|pointer| pointer >> 47 == 0x1_ffff && pointer & 7 == 0)
+    // The kernel's half begins there also with page tables of five levels.
+    read::<u64>(base, offset).filter(|pointer| pointer >> 56 == 0xff && pointer & 7 == 0)
 }
 
 /// `dev_t` of what must be a `struct xfs_mount`.

@@ -1,8 +1,8 @@
 //! Waits for locks that have no name of their own: by the function that waits.
 
-use crate::maps::{LOCK_HISTS, OTHERS, armed};
+use crate::maps::{LOCK_HISTS, OTHERS};
 use crate::stack::group_of;
-use crate::stat::lose;
+use crate::stat::{lose, record_in};
 use cil_trace_common::function::Group;
 use cil_trace_common::lock::Frames;
 use cil_trace_common::loss::LossCause;
@@ -19,10 +19,9 @@ const TOP: usize = 12;
 /// whose locks are the tracer's own.
 #[inline(always)]
 pub fn caller(frames: &Frames) -> Option<u64> {
-    let ranges = armed()?.ranges;
     let (mut inside, mut caller, mut of_bpf) = (false, 0, false);
     for &address in &frames[..TOP] {
-        let group = group_of(address, ranges);
+        let group = group_of(address);
         if group == Group::Locking.bit() {
             // What stood between two of the lock's functions was the tracer's trampoline.
             (inside, caller) = (true, 0);
@@ -52,7 +51,7 @@ pub fn record(probe: Probe, caller: u64, lock: u32, ns: u64) {
             other.lock = lock;
         }
         if other.caller == caller && other.lock == lock {
-            other.waits.record(ns);
+            record_in(&raw mut other.waits, ns);
             return;
         }
     }
@@ -63,7 +62,6 @@ pub fn record(probe: Probe, caller: u64, lock: u32, ns: u64) {
 #[inline(always)]
 pub fn record_named(index: u32, ns: u64) {
     if let Some(hist) = LOCK_HISTS.get_ptr_mut(index) {
-        // SAFETY: a value of this CPU's own.
-        unsafe { (*hist).record(ns) };
+        record_in(hist, ns);
     }
 }

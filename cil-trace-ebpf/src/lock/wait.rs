@@ -7,11 +7,12 @@
 use super::{Cpu, Guard, holder, name, other, process, stack};
 use crate::maps::{HOLDS, SLEEPS, SPINS, WORKLOAD, armed};
 use crate::slot;
-use crate::stat::now;
+use crate::stat::{lose, now};
 use aya_ebpf::EbpfContext;
 use aya_ebpf::helpers::bpf_get_current_pid_tgid;
 use cil_trace_common::hold::{find, set_of, tag};
 use cil_trace_common::lock::{Lock, Span, Thread, wait_hist};
+use cil_trace_common::loss::LossCause;
 use cil_trace_common::probe::Probe;
 use cil_trace_common::scope::State;
 use cil_trace_common::slot::{NONE, OUT};
@@ -68,6 +69,10 @@ pub fn begins(probe: Probe, ctx: &impl EbpfContext, address: u64, unknown: Lock)
     let place = unsafe { &mut *place };
     if place.address == address && place.tid == tid {
         return None;
+    }
+    // Two threads that sleep have one place: the wait of the one before has no end.
+    if unknown.kind().sleeps() && place.address != 0 && place.start >= state.since {
+        lose(probe, LossCause::MapFull);
     }
     place.address = 0;
     let wait = Wait {

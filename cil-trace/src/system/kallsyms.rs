@@ -269,13 +269,25 @@ impl Kallsyms {
         (symbol.module != KERNEL).then(|| self.modules[usize::from(symbol.module)].as_str())
     }
 
-    /// The next higher address that has a symbol.
+    /// The next higher address that has a symbol. Behind the last one of the kernel or of a module
+    /// lies what has none, as the trampolines of programs: it ends with its page.
     fn end(&self, index: usize) -> u64 {
-        let start = self.symbols[index].address;
+        let Symbol {
+            address: start,
+            module,
+            ..
+        } = self.symbols[index];
+        let page = (start | (PAGE - 1)).saturating_add(1);
         self.symbols[index + 1..]
             .iter()
             .find(|next| next.address > start)
-            .map_or((start | (PAGE - 1)).saturating_add(1), |next| next.address)
+            .map_or(page, |next| {
+                if next.module == module {
+                    next.address
+                } else {
+                    next.address.min(page)
+                }
+            })
     }
 }
 
@@ -370,11 +382,7 @@ garbage
             seen,
             [
                 ("xlog_cil_push_work", 0xa00, Part::Whole),
-                (
-                    "xlog_cil_push_work.cold",
-                    0xffff_ffff_c030_1000 - 0xffff_ffff_81c0_0000,
-                    Part::Cold
-                ),
+                ("xlog_cil_push_work.cold", 0x1000, Part::Cold),
             ]
         );
         let now = table.resolve_function("xlog_cil_push_now");
@@ -407,6 +415,9 @@ garbage
             table.name_of(0xffff_ffff_8100_0000),
             Some(("srso_alias_untrain_ret", 0))
         );
+        // Behind the kernel, and between modules, lie trampolines.
+        assert_eq!(table.name_of(0xffff_ffff_c020_0000), None);
+        assert_eq!(table.name_of(0xffff_ffff_c030_2000), None);
         assert_eq!(
             table.name_of(0xffff_ffff_c030_1001),
             Some(("loop_queue_work", 1))

@@ -66,8 +66,8 @@ pub fn picture(session: &Header, model: &Model, kind: StackKind) -> Result<Strin
         .with_context(|| path.display().to_string())?;
     chown_back(&path)?;
     Ok(format!(
-        "drew {} of {}: {}",
-        words.title,
+        "drew the {} of {}: {}",
+        words.unit,
         units::duration(end_ns.saturating_sub(start_ns)),
         path.display()
     ))

@@ -36,7 +36,7 @@ const KEYS: &[(&str, &str)] = &[
     ),
     (
         "f",
-        "write a flamegraph of the stretch: of flushes, pushes or locks, by tab",
+        "a flamegraph of the stretch: by tab of flushes, pushes or locks",
     ),
     ("?", "this help"),
     (
@@ -60,8 +60,8 @@ pub fn lines(replay: bool) -> Vec<String> {
         [
             "",
             "Every number is of the stretch that is shown, but for `since start`. Pushes and",
-            "other single objects are a sample; counts and histograms are complete. What is not",
-            "measured is \"-\", and the tab Probes says why. \"!\" marks what calls for attention.",
+            "other single objects are a sample; counts and histograms are complete. What is",
+            "not measured is \"-\", and the tab Probes says why. \"!\" calls for attention.",
         ]
         .map(str::to_owned),
     );

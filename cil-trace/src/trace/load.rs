@@ -13,7 +13,7 @@ use cil_trace_common::loss::LossCause;
 use cil_trace_common::probe::Probe;
 use cil_trace_common::scope::State;
 use cil_trace_common::slot::MOST;
-use cil_trace_core::probes::{PROBES, Program, Row, Set, outcomes};
+use cil_trace_core::probes::{Kernel as _, PROBES, Program, Row, Set, outcomes, version};
 use cil_trace_core::session::{Outcome, ProbeOutcome, ProgramCost};
 use std::collections::BTreeMap;
 
@@ -96,6 +96,8 @@ impl Tracer {
         for (name, value) in &globals {
             loader.override_global(name, value, false);
         }
+        let preemptible = u32::from(preemptible(kernel));
+        loader.override_global("PREEMPTIBLE", &preemptible, true);
         let slots = slots(options);
         let rooms = options.rooms();
         for (map, entries) in [
@@ -119,9 +121,9 @@ impl Tracer {
             .iter()
             .map(|attached| attached.program.name)
             .collect();
-        let mut state = state(kernel, options, &outcomes, &programs);
+        let state = state(kernel, options, &outcomes, &programs);
         let mut maps = Maps::take(&mut ebpf, &rooms)?;
-        state.ranges = maps.set_ranges(&kernel.symbols.ranges(Group::ALL)?)?;
+        maps.set_ranges(&kernel.symbols.ranges(Group::ALL)?)?;
         Ok(Self {
             _ebpf: ebpf,
             attached,
@@ -247,6 +249,12 @@ impl Tracer {
     }
 }
 
+/// Whether a program on a tracepoint may be preempted, so that another task's runs meanwhile on the
+/// same CPU: since 7.0.
+fn preemptible(kernel: &RunningKernel) -> bool {
+    version(kernel.release()).is_none_or(|version| version >= (7, 0))
+}
+
 /// The first probe that a program serves.
 fn served(program: &Program) -> Option<Probe> {
     let serves = |row: &&Row| {
@@ -317,7 +325,7 @@ fn state(
         armed: 0,
         filtered: u32::from(options.filtered),
         own_pid: std::process::id(),
-        ranges: 0,
+        reserved: 0,
         slots: slots(options),
         epoch: 1,
         other_locks: u32::from(options.sets.contains(&Set::Locks)),

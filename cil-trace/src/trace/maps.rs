@@ -5,13 +5,14 @@ use anyhow::{Context as _, Result, bail};
 use aya::Ebpf;
 use aya::maps::{Array, HashMap, Map, MapData, PerCpuArray, PerCpuHashMap, RingBuf};
 use cil_trace_common::flight::Bio;
-use cil_trace_common::function::Range;
+use cil_trace_common::function::{MAX_RANGES, Range};
 use cil_trace_common::hist::Hist;
 use cil_trace_common::key::Key;
 use cil_trace_common::lock::{Blocked, Caller, Calls, LockStack, Other, ProcessWait};
 use cil_trace_common::process::Process;
 use cil_trace_common::scope::{Scope, State};
 use cil_trace_common::stack::{Stack, StackKey, StackSum};
+use std::iter;
 use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
 
 /// Entries that maps have room for, where that depends on what is asked for.
@@ -146,20 +147,19 @@ impl Maps {
             .context("cannot write the state map")
     }
 
-    /// Fills the table of code ranges, which must be sorted; returns how many there are.
+    /// Fills the table of code ranges, which must be sorted and no more than [`MAX_RANGES`].
     ///
     /// # Errors
     ///
     /// If the kernel refuses the update.
-    pub fn set_ranges(&mut self, ranges: &[Range]) -> Result<u32> {
-        let mut count = 0;
-        for range in ranges {
+    pub fn set_ranges(&mut self, ranges: &[Range]) -> Result<()> {
+        let table = ranges.iter().chain(iter::repeat(&Range::NONE));
+        for (index, range) in (0..MAX_RANGES as u32).zip(table) {
             self.ranges
-                .set(count, range, 0)
+                .set(index, range, 0)
                 .context("cannot write the map of code ranges")?;
-            count += 1;
         }
-        Ok(count)
+        Ok(())
     }
 
     /// Brings a device into scope.

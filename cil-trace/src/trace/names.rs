@@ -14,6 +14,9 @@ const TRACER: [&str; 5] = [
     "bpf_prog_",
 ];
 
+/// Frames that they take at most; an interrupt with what it does takes more.
+const TOP: usize = 7;
+
 /// Functions under a lock's own whose ends may be probed.
 const PROBED: [&str; 3] = ["xfs_ilock", "xfs_ilock_nowait", "xlog_cil_commit"];
 
@@ -49,7 +52,9 @@ pub fn without_tracer<'a>(
 ) -> Vec<String> {
     let mut frames = all(symbols, frames);
     let is_tracer = |frame: &String| TRACER.iter().any(|start| frame.starts_with(start));
-    let tracepoint = frames.iter().rposition(is_tracer);
+    // Further down stands a program that this one has interrupted.
+    let top = &frames[..frames.len().min(TOP)];
+    let tracepoint = top.iter().rposition(is_tracer);
     frames.drain(..tracepoint.map_or(0, |position| position + 1));
     frames
 }

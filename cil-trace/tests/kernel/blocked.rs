@@ -2,13 +2,13 @@
 //!
 //! The workloads are tests of this program too, which the traced command runs alone.
 
+use crate::own::{directory, printed, record_own};
 use crate::shell::output;
-use crate::tool::{Recording, record, rows, uint};
+use crate::tool::{rows, uint};
 use crate::xfs::Xfs;
 use rustix::io::{ReadWriteFlags, preadv2};
 use serde_json::Value;
 use std::env;
-use std::ffi::{OsStr, OsString};
 use std::fs::{self, File, OpenOptions};
 use std::io::IoSliceMut;
 use std::os::unix::fs::{FileExt as _, OpenOptionsExt as _};
@@ -17,42 +17,11 @@ use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
 use std::thread::{self, Builder, Scope};
 use std::time::{Duration, Instant};
 
-/// Names the directory that a workload writes in, and the filesystem that it freezes.
-const DIRECTORY: &str = "CIL_TRACE_TEST_DIRECTORY";
+/// Names the filesystem that a workload freezes.
 const FREEZE: &str = "CIL_TRACE_TEST_FREEZE";
 
 /// How long the holder sleeps, at least.
 const HELD: Duration = Duration::from_millis(600);
-
-/// Records the workload `name` of this file.
-fn record_workload(xfs: &Xfs, name: &str, freeze: Option<&Xfs>) -> Recording {
-    let set = |variable: &str, value: PathBuf| {
-        let mut text = OsString::from(format!("{variable}="));
-        text.push(value);
-        text
-    };
-    let mut command = vec!["env".into(), set(DIRECTORY, xfs.mountpoint())];
-    command.extend(freeze.map(|frozen| set(FREEZE, frozen.mountpoint())));
-    command.push(env::current_exe().unwrap().into());
-    command.extend(["--exact", name, "--ignored", "--nocapture"].map(OsString::from));
-    let command: Vec<_> = command.iter().map(OsString::as_os_str).collect();
-    let options = ["--device", xfs.device(), "--overhead-budget", "off"].map(OsStr::new);
-    let recording = record(&options, &command);
-    recording.expect_status(0);
-    recording
-}
-
-/// What the workload printed as `key=NUMBER`.
-fn printed(recording: &Recording, key: &str) -> u64 {
-    let text = String::from_utf8_lossy(&recording.output.stdout);
-    let number = text
-        .split_whitespace()
-        .find_map(|word| word.strip_prefix(key)?.strip_prefix('='));
-    number
-        .unwrap_or_else(|| panic!("no {key} in {text}"))
-        .parse()
-        .unwrap()
-}
 
 fn near(reported: u64, own: u64) -> bool {
     reported.abs_diff(own) * 10 <= own
@@ -68,7 +37,11 @@ fn ilock<'a>(report: &'a Value, device: &str, mode: &str) -> &'a Value {
 fn a_sleeping_holder_is_named_with_what_it_waits_for() {
     let lower = Xfs::new();
     let upper = Xfs::over(&lower);
-    let recording = record_workload(&upper, "blocked::holds_and_waits", Some(&lower));
+    let recording = record_own(
+        &upper,
+        "blocked::workload_holds_and_waits",
+        &[(FREEZE, &lower.mountpoint())],
+    );
     let report = recording.complete_report();
     let own = printed(&recording, "waited_ns");
     assert!(own >= 500_000_000, "{own}");
@@ -128,8 +101,8 @@ fn a_sleeping_holder_is_named_with_what_it_waits_for() {
 /// A direct write holds the lock while the disk beneath is frozen; a writer and a reader wait.
 #[test]
 #[ignore = "a workload of the tests above"]
-fn holds_and_waits() {
-    let path = PathBuf::from(env::var_os(DIRECTORY).unwrap()).join("file");
+fn workload_holds_and_waits() {
+    let path = directory().join("file");
     let frozen = env::var(FREEZE).unwrap();
     // Part of a block, so that writing another part of it excludes everybody else.
     fs::write(&path, [0; 512]).unwrap();
@@ -212,7 +185,7 @@ fn spawn_and_block<'scope, T: Send + 'scope>(
 #[test]
 fn a_spinning_waiter_is_seen_by_function() {
     let xfs = Xfs::new();
-    let recording = record_workload(&xfs, "blocked::spins", None);
+    let recording = record_own(&xfs, "blocked::workload_spins", &[]);
     let report = recording.complete_report();
     let own = printed(&recording, "waited_ns");
     let exclusive = ilock(&report, xfs.device(), "exclusive");
@@ -235,9 +208,9 @@ fn a_spinning_waiter_is_seen_by_function() {
 /// One thread writes 16 MB at a time; another, on another CPU, wants to write one byte.
 #[test]
 #[ignore = "a workload of the tests above"]
-fn spins() {
+fn workload_spins() {
     const ROUNDS: usize = 20;
-    let path = PathBuf::from(env::var_os(DIRECTORY).unwrap()).join("file");
+    let path = directory().join("file");
     fs::write(&path, []).unwrap();
     let (long, short) = (open(&path, 0), open(&path, 0));
     let data = vec![1; 16 << 20];

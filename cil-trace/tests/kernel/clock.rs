@@ -88,9 +88,11 @@ fn kernel_functions_have_the_shares_that_perf_sees() {
     let mut top: Vec<_> = theirs.iter().collect();
     top.sort_by(|a, b| b.1.total_cmp(a.1));
     for (function, share) in top.into_iter().take(TOP) {
+        // Two samplers differ by chance, too: three standard deviations of a difference.
+        let chance = 3.0 * (2.0 * share * (1.0 - share) / samples as f64).sqrt();
         let our_share = ours.get(function).copied().unwrap_or(0.0);
         assert!(
-            (our_share - share).abs() <= SHARE,
+            (our_share - share).abs() <= SHARE.max(chance),
             "{function}: {our_share:.4}, perf has {share:.4} of {samples}\n{ours:#?}"
         );
     }

@@ -85,7 +85,7 @@ fn calls_are_counted_as_ftrace_counts_them_also_while_holds_are_sampled() {
         let events = testimony.events();
 
         let locked = count(&events, "xfs_ilock", &window);
-        assert!(locked.values().sum::<u64>() > 3_000, "{locked:?}");
+        assert!(locked.values().sum::<u64>() > 2_000, "{locked:?}");
         let number = |row: &Value| uint(&row["acquired"]);
         assert_eq!(reported(&report, xfs.device(), number), locked);
         let tried = count(&events, "xfs_ilock_nowait", &window);

@@ -7,6 +7,7 @@
 mod blocked;
 mod cause;
 mod clock;
+mod contended;
 mod count;
 mod dbench;
 mod disk;
@@ -17,6 +18,7 @@ mod killed;
 mod mapped;
 mod matrix;
 mod modules;
+mod own;
 mod programs;
 mod refused;
 mod screen;

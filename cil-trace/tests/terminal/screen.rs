@@ -209,6 +209,11 @@ pub fn keys_write_files() {
     tmux.wait("message", |screen| screen.contains("saved"));
     tmux.keys(&["f"]);
     tmux.wait("message", |screen| screen.contains("drew the flushes"));
+    tmux.keys(&["3"]);
+    tmux.wait("other tab", |screen| screen.contains("[3 Pushes]"));
+    tmux.keys(&["f"]);
+    // The recording is older than the stacks of pushes.
+    tmux.wait("message", |screen| screen.contains("nothing to draw"));
     tmux.keys(&["q"]);
     given_back(&tmux, "status 0");
     let saved = files(&tmux, ".data");
@@ -220,8 +225,10 @@ pub fn keys_write_files() {
         .unwrap();
     let report = String::from_utf8(report.stdout).unwrap();
     assert!(report.contains("log-force:fsync"), "{report}");
-    let picture = std::fs::read_to_string(&files(&tmux, ".svg")[0]).unwrap();
-    assert!(picture.contains("</svg>"));
+    let pictures = files(&tmux, ".svg");
+    assert_eq!(pictures.len(), 1, "{pictures:?}");
+    let picture = std::fs::read_to_string(&pictures[0]).unwrap();
+    assert!(picture.contains("Cache flushes") && picture.contains("</svg>"));
 }
 
 pub fn a_reader_that_goes_ends_it() {

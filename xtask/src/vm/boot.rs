@@ -23,8 +23,6 @@ const MACHINE: &[&str] = &[
     "tcg,thread=single",
     "-cpu",
     "max",
-    "-smp",
-    "2",
     "-m",
     "1500",
     "-nodefaults",
@@ -48,7 +46,7 @@ const TIMED_OUT: i32 = 124;
 ///
 /// # Errors
 /// QEMU failed, the time was over, or the guest ended without running the command.
-pub fn run(image: &Image, initramfs: &Path, results: &Path, limit: u32) -> Result<u8> {
+pub fn run(image: &Image, initramfs: &Path, results: &Path, limit: u32, cpus: u32) -> Result<u8> {
     let console = results.join("console");
     let (xfs, left) = (disk(XFS_BYTES)?, disk(RESULT_BYTES)?);
     // Without --foreground timeout(1) leaves this process group, and Ctrl-C does not reach QEMU.
@@ -56,6 +54,7 @@ pub fn run(image: &Image, initramfs: &Path, results: &Path, limit: u32) -> Resul
     qemu.arg((limit + GRACE).to_string())
         .arg("qemu-system-x86_64");
     qemu.args(MACHINE)
+        .args(["-smp", &cpus.to_string()])
         .arg("-kernel")
         .arg(&image.vmlinuz)
         .arg("-initrd")

@@ -15,6 +15,7 @@ use std::path::{Path, PathBuf};
 /// Those that make sense there, as libtest's filters.
 const TESTS: &[&str] = &[
     "blocked::",
+    "contended::",
     "ilock::",
     "mapped::",
     "matrix::",
@@ -42,17 +43,22 @@ const PROGRAMS: &[&str] = &[
     "sfdisk",
     "sync",
     "umount",
+    "uname",
     "xfs_io",
 ];
 
-/// Gives the disk to the tests, and runs them one at a time, as each is timed by the kernel. The
-/// log's worker, which forces the log every 30 s, waits long enough never to do it meanwhile.
+/// Gives the disk to the tests, and runs them, but not those that are workloads of others. One at a
+/// time, as each is timed by the kernel; the log's worker, which forces the log every 30 s, waits
+/// long enough never to do it meanwhile.
 const COMMAND: &str = "cd / && umount /mnt && echo 720000 >/proc/sys/fs/xfs/xfssyncd_centisecs && \
      CIL_TRACE_BIN=/usr/bin/cil-trace CIL_TRACE_TEST_DISK=vda CIL_TRACE_TEST_KERNEL=$0 \
-     exec \"$@\" --include-ignored --nocapture --test-threads=1";
+     exec \"$@\" --include-ignored --skip workload_ --nocapture --test-threads=1";
 
 /// A guest that takes longer hangs.
 const LIMIT: u32 = 600;
+
+/// More than this machine may have, so that one of a lock's waiters is always preempted.
+const CPUS: u32 = 4;
 
 /// How a splat begins in the kernel's messages.
 const SPLAT: &str = "------------[ cut here ]------------";
@@ -89,6 +95,7 @@ fn on(kernel: Kernel, tool: &Path, tests: &Path) -> Result<Tally> {
         &Guest {
             files,
             limit: LIMIT,
+            cpus: CPUS,
             command: command
                 .iter()
                 .chain(TESTS)
@@ -108,8 +115,7 @@ fn on(kernel: Kernel, tool: &Path, tests: &Path) -> Result<Tally> {
         tally.add(&Tally::failed("no test ran".to_owned()));
     }
     let messages = read("dmesg");
-    if let Some((_, splat)) = messages.split_once(SPLAT) {
-        let line = splat.trim_start().lines().next().unwrap_or_default();
+    if let Some(line) = splat(&messages) {
         tally.add(&Tally::failed(format!("the kernel said: {line}")));
     }
     eprintln!(
@@ -118,6 +124,12 @@ fn on(kernel: Kernel, tool: &Path, tests: &Path) -> Result<Tally> {
         ended.results.display()
     );
     Ok(tally)
+}
+
+/// What the kernel complains of first, if it does.
+pub fn splat(messages: &str) -> Option<&str> {
+    let (_, splat) = messages.split_once(SPLAT)?;
+    Some(splat.trim_start().lines().next().unwrap_or_default())
 }
 
 /// Where [`PROGRAMS`] are.

@@ -11,6 +11,7 @@ mod level;
 
 pub use kernels::{Kernel, Selection};
 pub use level::run as test;
+pub use level::splat;
 
 use crate::command::target_dir;
 use crate::{build, interrupt, packages, setup};
@@ -32,27 +33,30 @@ pub struct Options {
 
 /// What a guest has and does.
 #[derive(Args)]
-struct Guest {
+pub struct Guest {
     /// Give the guest this program, with its libraries, or this file or directory, at the same path
     #[arg(long = "file", value_name = "PATH")]
-    files: Vec<PathBuf>,
+    pub files: Vec<PathBuf>,
     /// End the command so many seconds after the kernel's start, and the guest soon after
     #[arg(long, value_name = "SECONDS", default_value_t = 300)]
-    limit: u32,
+    pub limit: u32,
+    /// Processors that it has
+    #[arg(long, value_name = "NUMBER", default_value_t = 2)]
+    pub cpus: u32,
     /// What to run, in the root of an empty XFS; what it leaves in /out is brought back
     #[arg(last = true, default_values_t = ["cil-trace".to_owned(), "doctor".to_owned()])]
-    command: Vec<String>,
+    pub command: Vec<String>,
 }
 
 /// What came back from a guest.
-struct Ended {
+pub struct Ended {
     /// The kernel's, as `uname -r` gives it.
-    version: String,
+    pub version: String,
     /// The command's exit status.
-    status: u8,
+    pub status: u8,
     /// Holds its `stdout` and `stderr`, what it left in /out, the kernel's messages (`dmesg`) and
     /// the console's log (`console`).
-    results: PathBuf,
+    pub results: PathBuf,
 }
 
 /// Boots, runs the command, prints its output, and ends with its status. Leaves the outputs, what
@@ -75,7 +79,10 @@ pub fn run(options: &Options) -> Result<ExitCode> {
 }
 
 /// Installs what a guest is made of.
-fn ready() -> Result<()> {
+///
+/// # Errors
+/// This machine cannot run the kernels, or a package could not be installed.
+pub fn ready() -> Result<()> {
     if std::env::consts::ARCH != "x86_64" {
         bail!(
             "the kernels are built for x86-64, and this is {}",
@@ -86,14 +93,17 @@ fn ready() -> Result<()> {
 }
 
 /// Boots and runs, and prints what the command has printed, also when it did not come to its end.
-fn guest(kernel: Kernel, tool: &Path, guest: &Guest) -> Result<Ended> {
+///
+/// # Errors
+/// The kernel could not be had, or the guest did not come to the command's end.
+pub fn guest(kernel: Kernel, tool: &Path, guest: &Guest) -> Result<Ended> {
     let directory = target_dir().join("vm");
     let image = fetch::kernel(&directory, kernel)?;
     let results = directory.join("run").join(kernel.series());
     fs::remove_dir_all(&results).ok();
     fs::create_dir_all(&results).with_context(|| results.display().to_string())?;
     let initramfs = initramfs::build(&image, tool, &guest.files, &guest.command)?;
-    let status = boot::run(&image, initramfs.path(), &results, guest.limit);
+    let status = boot::run(&image, initramfs.path(), &results, guest.limit, guest.cpus);
     stdout().write_all(&fs::read(results.join("stdout")).unwrap_or_default())?;
     stderr().write_all(&fs::read(results.join("stderr")).unwrap_or_default())?;
     Ok(Ended {
