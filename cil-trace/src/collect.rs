@@ -13,7 +13,7 @@ mod run_times;
 use crate::options::Tracing;
 use crate::symbols::UserSymbols;
 use crate::system::environment::{Check, EnvironmentFacts, Status, XFS_IS_THERE};
-use crate::system::now;
+use crate::system::{heap, now};
 use crate::trace::{Reader, StackReader};
 use crate::workload;
 use anyhow::{Context as _, Result, bail};
@@ -104,6 +104,8 @@ impl Collector {
         self.followed.read_statistics(start_ns);
         self.run_times.turn(start_ns);
         self.generation.tracer.arm(start_ns)?;
+        // Symbols, types and the object have been parsed.
+        heap::give_back();
         Ok(Window {
             start_ns,
             reader: Reader::new(start_ns, stacks),

@@ -135,12 +135,9 @@ const REASONS: &[Reason] = &[
     },
 ];
 
-/// The reason; of a thread that could have run, that it was preempted.
+/// What a thread waits for that has left its CPU in these functions, leaf first.
 #[must_use]
-pub fn reason<'a>(departure: Departure, frames: impl Iterator<Item = &'a str>) -> &'static str {
-    if departure == Departure::Preempted {
-        return Departure::Preempted.name();
-    }
+pub fn waits_for<'a>(mut frames: impl Iterator<Item = &'a str>) -> Option<&'static str> {
     let of = |function: &str| {
         let mut reasons = REASONS.iter();
         reasons.find(|reason| {
@@ -148,10 +145,15 @@ pub fn reason<'a>(departure: Departure, frames: impl Iterator<Item = &'a str>) -
             functions.any(|beginning| function.starts_with(beginning))
         })
     };
-    let mut frames = frames;
-    match frames.find_map(of) {
-        Some(reason) => reason.name,
-        None => departure.name(),
+    frames.find_map(of).map(|reason| reason.name)
+}
+
+/// The reason, by what [`waits_for`] says; of a thread that could have run, that it was preempted.
+#[must_use]
+pub fn reason(departure: Departure, waits_for: Option<&'static str>) -> &'static str {
+    match waits_for {
+        Some(waits_for) if departure != Departure::Preempted => waits_for,
+        _ => departure.name(),
     }
 }
 
@@ -186,11 +188,11 @@ mod tests {
             ("__schedule schedule mystery", "blocked"),
         ] {
             let frames = frames.split_whitespace();
-            assert_eq!(reason(Departure::Blocked, frames), expected);
+            assert_eq!(reason(Departure::Blocked, waits_for(frames)), expected);
         }
         let frames = ["exit_to_user_mode_loop", "futex_wait"];
         assert_eq!(
-            reason(Departure::Preempted, frames.into_iter()),
+            reason(Departure::Preempted, waits_for(frames.into_iter())),
             "preempted"
         );
     }

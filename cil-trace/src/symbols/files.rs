@@ -3,6 +3,7 @@
 //!
 //! A file is open only while it is read, so that its filesystem can be unmounted.
 
+use crate::system::heap;
 use blazesym::symbolize::source::{Elf, Source};
 use blazesym::symbolize::{Input, Symbolized, Symbolizer};
 use cil_trace_core::code::{CodeFile, PerfMap, Place};
@@ -13,8 +14,10 @@ use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
 use std::path::PathBuf;
 use std::sync::Arc;
 
-/// Places whose names are remembered.
-const REMEMBERED: usize = 200_000;
+/// Places whose names are remembered, of some 200 bytes each.
+const REMEMBERED: usize = 20_000;
+/// Debug information of larger files is left alone, bytes: it takes memory in proportion.
+const LARGEST_DEBUGGED: u64 = 32 << 20;
 /// The largest list of compiled functions that is read.
 const LARGEST_MAP: u64 = 64 << 20;
 
@@ -64,6 +67,8 @@ impl Files {
                 .into_iter()
                 .map(|offset| (Arc::clone(&file), offset));
             self.names.extend(places.zip(names));
+            drop(symbolizer);
+            heap::give_back();
         }
     }
 
@@ -100,10 +105,12 @@ impl Files {
 /// The functions at offsets into a file, one answer for each.
 fn symbolize(symbolizer: &Symbolizer, pid: u32, file: &CodeFile, offsets: &[u64]) -> Vec<Names> {
     let unknown = || vec![None; offsets.len()];
-    let Some(path) = path_of(pid, file) else {
+    let Some((path, size)) = path_of(pid, file) else {
         return unknown();
     };
-    let source = Source::Elf(Elf::new(&path));
+    let mut elf = Elf::new(&path);
+    elf.debug_syms = size <= LARGEST_DEBUGGED;
+    let source = Source::Elf(elf);
     match symbolizer.symbolize(&source, Input::FileOffset(offsets)) {
         Ok(symbols) => symbols.iter().map(names).collect(),
         Err(error) => {
@@ -120,15 +127,17 @@ fn names(symbol: &Symbolized<'_>) -> Names {
     Some(all.map(str::to_owned).collect())
 }
 
-/// Where the file that a process mapped is now: as the process sees it, or as we do. Another file
-/// that has taken its name is not it.
-fn path_of(pid: u32, file: &CodeFile) -> Option<PathBuf> {
+/// Where the file that a process mapped is now, as the process sees it or as we do, and its size in
+/// bytes. Another file that has taken its name is not it.
+fn path_of(pid: u32, file: &CodeFile) -> Option<(PathBuf, u64)> {
     let relative = file.path.strip_prefix('/')?;
     let seen_by_it = PathBuf::from(format!("/proc/{pid}/root")).join(relative);
     [seen_by_it, PathBuf::from(&file.path)]
         .into_iter()
-        .find(|path| {
-            fs::metadata(path).is_ok_and(|found| found.is_file() && found.ino() == file.inode)
+        .find_map(|path| {
+            let found = fs::metadata(&path).ok()?;
+            let is_it = found.is_file() && found.ino() == file.inode;
+            is_it.then(|| (path, found.len()))
         })
 }
 

@@ -7,6 +7,7 @@ pub mod btf;
 pub mod build_id;
 pub mod devices;
 pub mod environment;
+pub mod heap;
 mod ioctl;
 pub mod kallsyms;
 pub mod mounts;

@@ -13,7 +13,7 @@ use cil_trace_common::stack::{
 };
 use cil_trace_core::decode;
 use cil_trace_core::device::Dev;
-use cil_trace_core::profile::reason::reason;
+use cil_trace_core::profile::reason::{reason, waits_for};
 use cil_trace_core::tick::{self, StackRow, StackSums, Who};
 use std::collections::{HashMap, HashSet};
 use std::os::fd::BorrowedFd;
@@ -40,6 +40,8 @@ pub struct StackReader {
     known: HashMap<u32, Known>,
     /// Stacks that have been taken out of the kernel side's map.
     evicted: HashSet<u32>,
+    /// Those that were when it was read last: that reading's sums could still be theirs.
+    just_evicted: Vec<u32>,
     /// Numbers of programs' stacks by process, program and hash.
     user: HashMap<(u32, u32, u64), u32>,
     /// Time that a sample stands for.
@@ -55,11 +57,14 @@ struct Known {
     frames: Frames,
 }
 
+/// What is kept of a stack's frames: there are tens of thousands of stacks.
 enum Frames {
-    /// Names, without the tracer's own.
-    Kernel(Vec<String>),
+    /// What a thread waits for in them.
+    Kernel(Option<&'static str>),
     /// Addresses that mean something in one process only.
-    User(Vec<u64>),
+    User(Box<[u64]>),
+    /// Nothing, as the kernel side has them no more.
+    Gone,
 }
 
 /// The sums of one map as they were read last.
@@ -74,6 +79,7 @@ impl StackReader {
             threads: Sums::default(),
             known: HashMap::new(),
             evicted: HashSet::new(),
+            just_evicted: Vec::new(),
             user: HashMap::new(),
             period_ns: 1_000_000_000 / u64::from(hz.max(1)),
             symbols,
@@ -140,6 +146,11 @@ impl StackReader {
         numbers: &mut Numbers,
     ) -> Result<Vec<tick::Stack>> {
         let mut named = Vec::new();
+        for id in self.just_evicted.drain(..) {
+            if let Some(known) = self.known.get_mut(&id) {
+                known.frames = Frames::Gone;
+            }
+        }
         let ids: Vec<u32> = maps
             .stacks
             .keys()
@@ -155,6 +166,7 @@ impl StackReader {
                 // The kernel side makes it again if it comes again.
                 let _ = maps.stacks.remove(&id);
                 self.evicted.insert(id);
+                self.just_evicted.push(id);
             }
         }
         Ok(named)
@@ -169,21 +181,14 @@ impl StackReader {
         kernel: &Kallsyms,
         numbers: &mut Numbers,
     ) -> Option<tick::Stack> {
-        let number = match self.known.get(&id) {
-            None => id.wrapping_sub(1),
-            Some(known) if known.hash == stack.hash => return None,
-            // Another stack has taken the number of one that was taken out.
-            Some(_) => numbers.give(),
-        };
-        let frames = frames(stack, kernel);
-        let named = match &frames {
-            Frames::Kernel(names) => Some(tick::Stack {
-                id: number,
-                frames: names.clone(),
-            }),
-            Frames::User(_) => None,
-        };
         let hash = stack.hash;
+        let (number, is_new) = match self.known.get(&id) {
+            None => (id.wrapping_sub(1), true),
+            Some(known) if known.hash == hash => (known.number, false),
+            // Another stack has taken the number of one that was taken out.
+            Some(_) => (numbers.give(), true),
+        };
+        let (frames, names) = frames(stack, kernel);
         self.known.insert(
             id,
             Known {
@@ -192,7 +197,8 @@ impl StackReader {
                 frames,
             },
         );
-        named
+        let frames = names.filter(|_| is_new)?;
+        Some(tick::Stack { id: number, frames })
     }
 
     fn row(&mut self, key: &StackKey, sum: &StackSum, numbers: &mut Numbers) -> StackRow {
@@ -241,11 +247,11 @@ impl StackReader {
             }
             StackKind::Offcpu => {
                 let departure = Departure::from_u16(key.label).unwrap_or(Departure::Blocked);
-                let frames = match self.known.get(&key.kernel).map(|known| &known.frames) {
-                    Some(Frames::Kernel(frames)) => frames.as_slice(),
-                    _ => &[],
+                let waits_for = match self.known.get(&key.kernel).map(|known| &known.frames) {
+                    Some(Frames::Kernel(waits_for)) => *waits_for,
+                    _ => None,
                 };
-                reason(departure, frames.iter().map(String::as_str)).to_owned()
+                reason(departure, waits_for).to_owned()
             }
             StackKind::Cpu | StackKind::Lock | StackKind::Hold => String::new(),
         }
@@ -253,19 +259,17 @@ impl StackReader {
 
     /// The number of a program's stack, which is asked for when it is new.
     fn user(&mut self, key: &StackKey, id: u32, at_ns: u64, numbers: &mut Numbers) -> u32 {
-        let Some(Known {
-            hash,
-            frames: Frames::User(addresses),
-            ..
-        }) = self.known.get(&id)
-        else {
+        let Some(known) = self.known.get(&id) else {
             return LOST;
         };
-        let of = (key.pid, key.space, *hash);
+        let of = (key.pid, key.space, known.hash);
         if let Some(&number) = self.user.get(&of) {
             return number;
         }
-        let addresses = addresses.clone();
+        let Frames::User(addresses) = &known.frames else {
+            return LOST;
+        };
+        let addresses = addresses.to_vec();
         let number = numbers.give();
         self.user.insert(of, number);
         if let Some(symbols) = &self.symbols {
@@ -327,11 +331,12 @@ impl Sums {
     }
 }
 
-fn frames(stack: &Stack, kernel: &Kallsyms) -> Frames {
+/// What is kept, and of the kernel's the names, without the tracer's own.
+fn frames(stack: &Stack, kernel: &Kallsyms) -> (Frames, Option<Vec<String>>) {
     let len = (stack.len as usize).min(DEPTH);
     let addresses = &stack.frames[..len];
     if stack.origin == Origin::User as u32 {
-        return Frames::User(addresses.to_vec());
+        return (Frames::User(addresses.into()), None);
     }
     let mut names = if stack.origin == Origin::Tracepoint as u32 {
         names::without_tracer(kernel, addresses.iter())
@@ -341,5 +346,6 @@ fn frames(stack: &Stack, kernel: &Kallsyms) -> Frames {
     if len == DEPTH {
         names.push(DEEPER.to_owned());
     }
-    Frames::Kernel(names)
+    let waits_for = waits_for(names.iter().map(String::as_str));
+    (Frames::Kernel(waits_for), Some(names))
 }
