@@ -3,7 +3,8 @@
 use super::names;
 pub use super::statistics::Scale;
 use super::statistics::{
-    ALPHA, Estimate, PValue, least_p, mann_whitney, mean, permutation, runs_to_detect, sign_flip,
+    ALPHA, Estimate, PValue, least_p, least_signed_p, mann_whitney, mean, permutation,
+    runs_to_detect, sign_flip,
 };
 
 /// Fewest runs a side of which anything is said: with three and three, chance alone deals the most
@@ -99,10 +100,12 @@ impl Test {
     /// Of the runs that have a value; `pairs` are the values of each round in which both have one.
     /// `None` if a side has no run.
     ///
-    /// Pairs are tested as such where so many of them can reach the level at all, from six on; with
-    /// fewer the rounds are ignored, which is valid too, as each side runs once in every round.
+    /// Pairs are tested as such where so many of them can single out one of `family` metrics that
+    /// are corrected together: of one from six on, of a hundred from twelve on. With fewer the rounds
+    /// are ignored, which is valid too, as each side runs once in every round, and deals chance many
+    /// more ways. What decides is known before any value is.
     #[must_use]
-    pub fn of(base: &[f64], side: &[f64], pairs: &[(f64, f64)]) -> Option<Self> {
+    pub fn of(base: &[f64], side: &[f64], pairs: &[(f64, f64)], family: usize) -> Option<Self> {
         let scale = Scale::of(base, side);
         let (a, b) = (scale.apply(base), scale.apply(side));
         let differences: Vec<f64> = pairs
@@ -112,7 +115,7 @@ impl Test {
                 Scale::Linear => side - base,
             })
             .collect();
-        let paired = 2.0 / (differences.len() as f64).exp2() <= ALPHA;
+        let paired = least_signed_p(differences.len()) * family as f64 <= ALPHA;
         let (estimate, p) = if paired {
             (Estimate::paired(&differences), sign_flip(&differences)?)
         } else {
@@ -278,7 +281,7 @@ impl Test {
     #[must_use]
     pub fn least_p(&self) -> f64 {
         if self.paired {
-            2.0 / (self.base.len() as f64).exp2()
+            least_signed_p(self.base.len().min(self.side.len()))
         } else {
             least_p(self.base.len(), self.side.len())
         }

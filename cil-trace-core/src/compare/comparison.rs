@@ -161,7 +161,7 @@ impl Comparison {
             let taken = sides.iter_mut().map(|side| side.cases.remove(case));
             let mut samples: Vec<Samples> = taken.map(Option::unwrap_or_default).collect();
             Samples::fill_zeros(&mut samples);
-            rows.extend(rows_of(Of::Case(index), &samples, &options));
+            rows.extend(rows_of(Of::Case(index), &samples, &options, cases.len()));
             if let (Some(base), true) = (samples.first(), options.explain) {
                 let others = sides.iter().zip(&samples).skip(1);
                 explanations.extend(others.map(|(side, samples)| Explanation {

@@ -182,7 +182,7 @@ impl Pair<'_> {
             .filter_map(|(a, b)| Some((*values.base.get(*a)?, *values.side.get(*b)?)))
             .filter(|(a, b)| a.is_finite() && b.is_finite())
             .collect();
-        Test::of(&finite(&values.base), &finite(&values.side), &pairs)
+        Test::of(&finite(&values.base), &finite(&values.side), &pairs, 1)
     }
 
     fn candidate<'q>(

@@ -33,6 +33,8 @@ pub struct Matrix {
     pub incomplete: Vec<bool>,
     /// Metrics with fewer values than there are runs, so that it is unknown whose are missing.
     pub short: usize,
+    /// Values that are no numbers, such as NaN, null or a word, of metrics that have others.
+    pub not_numbers: usize,
 }
 
 /// Why a file is no matrix.
@@ -73,7 +75,7 @@ impl Matrix {
         };
         let marks = values.get(INCOMPLETE).map_or(&[][..], Vec::as_slice);
         let incomplete: Vec<bool> = (0..runs).map(|run| marks.get(run) == Some(&1.0)).collect();
-        let mut short = 0;
+        let (mut short, mut not_numbers) = (0, 0);
         for (name, values) in &mut values {
             if is_failure(name) {
                 values.resize(runs, 0.0);
@@ -83,6 +85,7 @@ impl Matrix {
                 continue;
             }
             short += usize::from(values.len() < runs);
+            not_numbers += values.iter().filter(|value| !value.is_finite()).count();
             values.resize(runs, f64::NAN);
             let cut = values.iter_mut().zip(&incomplete);
             for (value, _) in cut.filter(|(_, incomplete)| **incomplete) {
@@ -95,6 +98,7 @@ impl Matrix {
             runs,
             incomplete,
             short,
+            not_numbers,
         })
     }
 }

@@ -81,8 +81,8 @@ impl Change {
     }
 }
 
-/// All metrics of a test case.
-pub(super) fn rows_of(of: Of, samples: &[Samples], options: &Options) -> Vec<Row> {
+/// All metrics of a test case, which is one of `cases`.
+pub(super) fn rows_of(of: Of, samples: &[Samples], options: &Options, cases: usize) -> Vec<Row> {
     let names: BTreeSet<&str> = samples.iter().flat_map(Samples::metrics).collect();
     let chosen = |name: &&str| {
         let named = options.metrics.iter().any(|pattern| pattern.matches(name));
@@ -92,7 +92,17 @@ pub(super) fn rows_of(of: Of, samples: &[Samples], options: &Options) -> Vec<Row
     let rounds: Vec<Vec<(usize, usize)>> =
         samples.iter().map(|side| samples[0].rounds(side)).collect();
     let share = names.len().div_ceil(options.threads.max(1)).max(1);
-    let row = |metric: &&str| row(of, metric, samples, &rounds);
+    let all = names.len() * cases;
+    let row = |metric: &&str| {
+        let is_primary = options.primary.as_deref() == Some(*metric);
+        row(
+            of,
+            metric,
+            samples,
+            &rounds,
+            if is_primary { 1 } else { all },
+        )
+    };
     thread::scope(|scope| {
         let parts: Vec<_> = names
             .chunks(share)
@@ -106,7 +116,13 @@ pub(super) fn rows_of(of: Of, samples: &[Samples], options: &Options) -> Vec<Row
     })
 }
 
-fn row(of: Of, metric: &str, samples: &[Samples], rounds: &[Vec<(usize, usize)>]) -> Row {
+fn row(
+    of: Of,
+    metric: &str,
+    samples: &[Samples],
+    rounds: &[Vec<(usize, usize)>],
+    family: usize,
+) -> Row {
     let columns: Vec<&[f64]> = samples
         .iter()
         .map(|side| side.column(metric).unwrap_or_default())
@@ -135,7 +151,7 @@ fn row(of: Of, metric: &str, samples: &[Samples], rounds: &[Vec<(usize, usize)>]
                 (Some(base), Some(side)) => Size::of(metric, base, side),
                 _ => Size::Unknown,
             },
-            test: Test::of(&base.values, &side.values, &pairs),
+            test: Test::of(&base.values, &side.values, &pairs, family),
         }
     };
     Row {

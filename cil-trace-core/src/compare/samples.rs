@@ -66,6 +66,7 @@ impl Samples {
             runs,
             incomplete,
             short,
+            not_numbers,
         } = matrix;
         let cut = incomplete.iter().filter(|incomplete| **incomplete).count();
         if cut > 0 {
@@ -77,6 +78,11 @@ impl Samples {
             self.warnings.push(format!(
                 "{name}: {short} metrics have fewer values than the {runs} runs; whose are missing \
                  is unknown, the last are taken for it"
+            ));
+        }
+        if not_numbers > 0 {
+            self.warnings.push(format!(
+                "{name}: {not_numbers} values are no finite numbers and are left out"
             ));
         }
         if values.is_empty() {

@@ -5,6 +5,7 @@ mod explain;
 mod lkp;
 mod metrics;
 mod ragged;
+mod rounds;
 mod sample;
 mod statistics;
 mod styles;

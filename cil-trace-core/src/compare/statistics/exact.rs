@@ -117,6 +117,12 @@ fn tail_of_equal(first: &Sums, second: &Sums, threshold: i64) -> u64 {
     (0..=half / 2).map(pairs).sum()
 }
 
+/// The least p that the signs of so many differences can give: all of one sign.
+#[must_use]
+pub fn least_signed_p(pairs: usize) -> f64 {
+    2.0 / (pairs as f64).exp2()
+}
+
 /// Permutation test of the mean of paired differences: under chance each sign is a coin's.
 ///
 /// Exact up to 32 pairs; with more, the paired t test. `None` without a pair.

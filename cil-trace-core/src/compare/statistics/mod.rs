@@ -12,8 +12,8 @@ mod subsets;
 
 pub use adjust::benjamini_hochberg;
 pub use estimate::{Estimate, Scale};
-pub use exact::{PValue, least_p, mann_whitney, permutation, sign_flip};
-pub use power::runs_to_detect;
+pub use exact::{PValue, least_p, least_signed_p, mann_whitney, permutation, sign_flip};
+pub use power::{MOST_RUNS, runs_to_detect};
 
 /// Two-sided significance level of every test.
 pub const ALPHA: f64 = 0.05;

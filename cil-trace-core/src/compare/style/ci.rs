@@ -1,6 +1,7 @@
 //! Our own table: how much, how surely, and what follows.
 
 use super::super::change::{FEWEST_RUNS, Scale, Test, Verdict};
+use super::super::statistics::MOST_RUNS;
 use super::super::{Comparison, Of, Row};
 use super::cut;
 use super::number::{general, probability};
@@ -27,7 +28,7 @@ pub(super) fn table(comparison: &Comparison) -> String {
                 None => format!("{:>9}   {:58}not in all sides", "-", ""),
             };
             let length = line.chars().count();
-            line.push_str(&" ".repeat(METRIC.saturating_sub(length)));
+            line.push_str(&" ".repeat(METRIC.saturating_sub(length).max(2)));
             if sides > 2 {
                 let label = cut(&comparison.sides[index + 1].label, width);
                 let _ = write!(line, "{label:width$}  ");
@@ -85,11 +86,18 @@ fn verdict(test: &Test) -> String {
     match verdict {
         Verdict::Changed | Verdict::NoChange => verdict.name().to_owned(),
         Verdict::Inconclusive => match test.detectable_pct() {
-            Some(percent) => format!("inconclusive, blind below {}", units::percent(percent)),
-            None => verdict.name().to_owned(),
+            // Runs that are all alike vary by nothing, and are blind to nothing.
+            Some(percent) if percent > 0.0 => {
+                format!("inconclusive, blind below {}", units::percent(percent))
+            }
+            _ => verdict.name().to_owned(),
         },
         Verdict::TooFew => {
-            let needed = test.runs_needed().unwrap_or(FEWEST_RUNS).max(FEWEST_RUNS);
+            let needed = match test.runs_needed() {
+                Some(needed) => needed.max(FEWEST_RUNS).to_string(),
+                None if test.estimate.is_some() => format!("more than {MOST_RUNS}"),
+                None => FEWEST_RUNS.to_string(),
+            };
             format!("too few runs, {needed} would do")
         }
     }

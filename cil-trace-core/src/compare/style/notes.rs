@@ -2,7 +2,7 @@
 
 use super::super::change::Verdict;
 use super::super::statistics::ALPHA;
-use super::super::{Circumstances, Comparison, Of};
+use super::super::{Circumstances, Comparison, Of, Row};
 use crate::report::units;
 
 /// Most options of a kernel's configuration that are listed.
@@ -22,6 +22,7 @@ pub fn lines(comparison: &Comparison) -> Vec<String> {
     lines.extend(halves(comparison));
     lines.extend(verdicts(comparison));
     lines.extend(few(comparison));
+    lines.extend(disagreements(comparison));
     lines.extend(health(comparison));
     lines.extend(differences(comparison));
     lines
@@ -33,13 +34,25 @@ fn runs(comparison: &Comparison) -> String {
         (fewest, most) => format!("{} {fewest} to {most}", side.label),
     };
     let sides: Vec<_> = comparison.sides.iter().map(side).collect();
-    let tests = comparison.rows.iter().flat_map(|row| &row.changes);
-    let mut tests = tests.filter_map(|change| change.test.as_ref());
-    let how = match tests.any(|test| test.paired) {
-        true => "exact test of the signs of the differences within rounds",
-        false => "exact permutation test",
+    let rows = comparison.rows.iter().filter(|row| row.of != Of::Cases);
+    let tests = rows.flat_map(|row| &row.changes);
+    let mut how = Vec::new();
+    for test in tests.filter_map(|change| change.test.as_ref()) {
+        let words = match (test.paired, test.p.exact) {
+            (true, true) => "exact test of the signs of the differences within rounds",
+            (true, false) => "paired t test, as there are many runs",
+            (false, true) => "exact permutation test",
+            (false, false) => "permutation test by the t distribution, as there are many runs",
+        };
+        if !how.contains(&words) {
+            how.push(words);
+        }
+    }
+    let how = match how.as_slice() {
+        [] => String::new(),
+        how => format!("; {} at {ALPHA}", how.join(", ")),
     };
-    format!("runs: {}; {how} at {ALPHA}", sides.join(", "))
+    format!("runs: {}{how}", sides.join(", "))
 }
 
 /// What a comparison of halves says of the method, or of the runs.
@@ -100,6 +113,31 @@ fn few(comparison: &Comparison) -> Option<String> {
              called changed; name one with --primary, choose with --metric, or make {would_do} runs a \
              side",
             super::number::probability(least)
+        )
+    })
+}
+
+/// Where the two exact tests do not decide alike.
+fn disagreements(comparison: &Comparison) -> Option<String> {
+    const MOST: usize = 5;
+    let disagree = |row: &&Row| {
+        let mut tests = row.changes.iter().filter_map(|change| change.test.as_ref());
+        tests.any(|test| test.has_runs() && test.disagreement().is_some())
+    };
+    let rows: Vec<&Row> = comparison.shown().filter(disagree).collect();
+    let names: Vec<_> = rows
+        .iter()
+        .take(MOST)
+        .map(|row| units::printable(&row.metric))
+        .collect();
+    let more = match rows.len().saturating_sub(MOST) {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    (!rows.is_empty()).then(|| {
+        format!(
+            "ranks alone (Mann and Whitney) decide otherwise of {}{more}; see --style ci",
+            names.join(", ")
         )
     })
 }
