@@ -95,6 +95,10 @@ events! {
 /// [`dev_of_inode`] without a helper, where the verifier knows what the pointer points to.
 #[inline(always)]
 fn dev_directly(inode: *const u8) -> u32 {
+    // Since 6.13, and Debian's 6.12.118, the argument of a tracepoint may be null to the verifier.
+    if inode.is_null() {
+        return 0;
+    }
     // SAFETY: the verifier checks each offset against the type, and a bad address reads as 0.
     unsafe {
         let mount = *inode.add(XINODE_MOUNT.load() as usize).cast::<*const u8>();

@@ -4,6 +4,7 @@ mod locks;
 
 use crate::scratch::Scratch;
 use crate::screen::Screen;
+use crate::vm::Kernel;
 use crate::{build, interrupt, setup};
 use anyhow::{Context, Result, bail};
 use clap::Args;
@@ -26,6 +27,9 @@ pub struct Options {
     /// How long each part takes
     #[arg(long, default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..))]
     minutes: u32,
+    /// On this kernel only (repeatable), where a part boots some
+    #[arg(long = "vm", value_name = "KERNEL")]
+    kernels: Vec<Kernel>,
 }
 
 /// What a part works with.
@@ -33,6 +37,8 @@ struct Soak {
     tool: PathBuf,
     scratch: Scratch,
     time: Duration,
+    /// Kernels to boot instead of what a part has itself.
+    kernels: Vec<Kernel>,
 }
 
 /// Runs the parts.
@@ -45,6 +51,7 @@ pub fn run(options: &Options) -> Result<()> {
         tool: build::with(setup::all()?)?,
         scratch: Scratch::mount()?,
         time: Duration::from_secs(60) * options.minutes,
+        kernels: options.kernels.clone(),
     };
     let wanted = |name: &str| options.parts.is_empty() || options.parts.iter().any(|p| p == name);
     let parts = PARTS.iter().filter(|(name, _)| wanted(name));

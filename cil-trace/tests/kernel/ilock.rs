@@ -1,6 +1,6 @@
 //! Locks of inodes: every call is counted, as ftrace counts it, and every hold has its end.
 
-use crate::tool::{record, rows, uint, window};
+use crate::tool::{self, record, rows, uint, window};
 use crate::trace::Event;
 use crate::witness::Witness;
 use crate::xfs::Xfs;
@@ -80,27 +80,58 @@ fn calls_are_counted_as_ftrace_counts_them_also_while_holds_are_sampled() {
         let options = ["--device", xfs.device(), "--overhead-budget", budget];
         let recording = record(&options, &workload);
         recording.expect_status(0);
-        let report = recording.complete_report();
+        let report = tool::report(&recording.file());
+        let left_out = lost(&report, "preempted");
         let (window, testimony) = (window(&report), witness.testimony());
         let events = testimony.events();
 
         let locked = count(&events, "xfs_ilock", &window);
         assert!(locked.values().sum::<u64>() > 2_000, "{locked:?}");
         let number = |row: &Value| uint(&row["acquired"]);
-        assert_eq!(reported(&report, xfs.device(), number), locked);
+        agree(&reported(&report, xfs.device(), number), &locked, left_out);
         let tried = count(&events, "xfs_ilock_nowait", &window);
         let number = |row: &Value| uint(&row["trylock_tried"]);
-        assert_eq!(reported(&report, xfs.device(), number), tried);
+        agree(&reported(&report, xfs.device(), number), &tried, left_out);
 
-        let unpaired = |row: &&Value| row["probe"] == "ilock" && row["cause"] == "unpaired";
-        let lost = report["loss"]["by_probe"].as_array().unwrap();
-        assert_eq!(lost.iter().find(unpaired), None);
+        assert_eq!(lost(&report, "map-full"), 0);
+        if left_out == 0 {
+            assert_eq!(lost(&report, "unpaired"), 0);
+        }
         let sampled = report["ilock"][0]["sampled_1_in"].as_u64().unwrap();
         assert_eq!(sampled == 1, budget == "off", "1 in {sampled}");
-        if budget == "off" {
+        if budget == "off" && left_out == 0 {
             every_hold_has_its_end(&report, &xfs, &events, &window);
         }
     }
+}
+
+/// What the report says was lost of the probe `ilock`.
+fn lost(report: &Value, cause: &str) -> u64 {
+    let by_probe = report["loss"]["by_probe"].as_array().unwrap().iter();
+    let of_cause = by_probe.filter(|row| row["probe"] == "ilock" && row["cause"] == cause);
+    of_cause.map(|row| uint(&row["count"])).sum()
+}
+
+/// The counts are equal, but for the events that the kernel has left out by its own account, where
+/// one task preempted another in the same program (from 7.0 on). Each takes up to three locks.
+fn agree(reported: &Counts, witnessed: &Counts, left_out: u64) {
+    if left_out == 0 {
+        assert_eq!(reported, witnessed);
+        return;
+    }
+    let mut missing = 0;
+    for (lock, witnessed) in witnessed {
+        let reported = reported.get(lock).copied().unwrap_or(0);
+        assert!(
+            reported <= *witnessed,
+            "{lock:?}: {reported} of {witnessed}"
+        );
+        missing += witnessed - reported;
+    }
+    assert!(
+        missing <= 3 * left_out,
+        "{missing} missing, {left_out} left out"
+    );
 }
 
 /// A hold ends where a lock is given back, or becomes shared.

@@ -94,7 +94,15 @@ struct Recorder {
 impl Recorder {
     fn start(file: &Path) -> Self {
         let child = Command::new(program())
-            .args(["record", "-a", "--interval", "200ms", "-q", "-o"])
+            .args([
+                "record",
+                "-a",
+                "--probes",
+                "log,flush,ilock",
+                "--interval",
+                "200ms",
+            ])
+            .args(["-q", "-o"])
             .arg(file)
             .stderr(Stdio::inherit())
             .spawn()

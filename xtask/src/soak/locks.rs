@@ -42,7 +42,11 @@ pub fn run(soak: &Soak) -> Result<()> {
         bail!("no {}; `cargo xtask setup` installs it", stress.display());
     }
     let mut failures = Vec::new();
-    for kernel in KERNELS {
+    let kernels = match soak.kernels.as_slice() {
+        [] => &KERNELS,
+        asked => asked,
+    };
+    for &kernel in kernels {
         interrupt::check()?;
         match on(kernel, &soak.tool, stress.to_owned(), seconds) {
             Ok(waits) => println!(
