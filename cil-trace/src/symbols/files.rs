@@ -137,7 +137,7 @@ fn path_of(pid: u32, file: &CodeFile) -> Option<(PathBuf, u64)> {
         .find_map(|path| {
             let found = fs::metadata(&path).ok()?;
             let is_it = found.is_file() && found.ino() == file.inode;
-            is_it.then(|| (path, found.len()))
+            is_it.then_some((path, found.len()))
         })
 }
 
