@@ -26,9 +26,7 @@ fn dbench_is_undisturbed_and_accounted_for() {
     let workload = ["bash", "-c", WORKLOAD, "bash"].map(OsStr::new);
     let mountpoint = xfs.mountpoint();
     let workload = [&workload[..], &[mountpoint.as_os_str(), copy.as_os_str()]].concat();
-    // Of the locks the kernel may leave out a wait in an interrupt of a program, and says so.
-    let options = ["--device", xfs.device(), "--probes", "log,flush,cpu"];
-    let recording = record(&options, &workload);
+    let recording = record(&["--device", xfs.device()], &workload);
     let after = statistics_between_marks(&xfs, &witness, "last");
     recording.expect_status(STATUS);
     assert!(

@@ -43,16 +43,28 @@ pub fn record<A: AsRef<OsStr>>(args: &[A], workload: &[&OsStr]) -> Recording {
 
 const FILE: &str = "cil-trace.data";
 
+/// Probes on contended waits: one in an interrupt of the same program is left out by the kernel, which
+/// runs no program within itself.
+const NESTING: [&str; 3] = ["spin-waits", "rwlock-waits", "commit-ctx-lock"];
+
 impl Recording {
     /// The file.
     pub fn file(&self) -> PathBuf {
         self.directory.path().join(FILE)
     }
 
-    /// Its report, which must not have lost anything.
+    /// Its report, which must not have lost anything but contended waits in interrupts.
     pub fn complete_report(&self) -> Value {
         let report = report(&self.file());
-        assert_eq!(report["loss"]["total"], 0, "{:#}", report["loss"]);
+        let loss = &report["loss"];
+        let rows = loss["by_probe"].as_array().unwrap().iter();
+        let nested: u64 = rows
+            .filter(|row| {
+                row["cause"] == "preempted" && NESTING.iter().any(|probe| row["probe"] == *probe)
+            })
+            .map(|row| uint(&row["count"]))
+            .sum();
+        assert_eq!(uint(&loss["total"]), nested, "{loss:#}");
         report
     }
 
