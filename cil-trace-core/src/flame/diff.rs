@@ -178,7 +178,7 @@ pub fn difference(
             &format!("{}: difference", first.words.title),
             unresolved_pct,
         ),
-        subtitle(&unit, shown.len(), base.len(), per),
+        subtitle(&unit, shown, base, per),
     ];
     Ok(Flamegraph {
         svg: drawing.draw(words, &unit, script)?,
@@ -195,22 +195,29 @@ fn empty(title: &str, why: String, unresolved_pct: f64) -> Flamegraph {
     }
 }
 
-fn subtitle(unit: &Unit, shown: usize, base: usize, per: &Per) -> String {
-    let runs = |count: usize| match count {
+fn subtitle(unit: &Unit, shown: &[Profile<'_>], base: &[Profile<'_>], per: &Per) -> String {
+    let runs = |side: &[Profile<'_>]| match side.len() {
         1 => "1 run".to_owned(),
         count => format!("{count} runs"),
     };
-    let noise = if shown > 1 && base > 1 {
+    let noise = if shown.len() > 1 && base.len() > 1 {
         "grey: within run-to-run noise"
     } else {
         "noise unknown: give several runs of each side"
     };
+    let lost = |side: &[Profile<'_>]| {
+        let lost = side.iter().map(|run| run.lost() as f64);
+        lost.sum::<f64>() / side.len().max(1) as f64 * unit.factor
+    };
     format!(
-        "width: {} of a run ({}), base ({}) scaled per {}. red: more, blue: less, {noise}",
+        "width: {} of a run ({}), base ({}) scaled per {}; {:.0} and {:.0} lost. red: more, blue: \
+         less, {noise}",
         unit.name,
         runs(shown),
         runs(base),
         per.name(),
+        lost(shown),
+        lost(base),
     )
 }
 

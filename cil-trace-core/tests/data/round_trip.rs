@@ -406,3 +406,54 @@ fn a_replay_gives_the_live_model() {
     live.finish(sample::footer());
     assert_eq!(Recording::open(&path).unwrap().model().unwrap(), live);
 }
+
+#[test]
+fn a_profile_that_two_threads_read_gives_the_live_model() {
+    const STACKS: u32 = 60_000;
+    let tick = |index: u64, shift: u32| Tick {
+        index,
+        stacks: (0..STACKS)
+            .map(|id| Stack {
+                id: 2 * (id + index as u32 * STACKS),
+                frames: vec![
+                    format!("leaf_{}", (id + shift) % 500),
+                    format!("of \"{}\"", id / 500),
+                ],
+            })
+            .collect(),
+        // Sums of both halves, and of stacks that the other half names.
+        stack_rows: (0..STACKS)
+            .map(|id| StackRow {
+                kind: StackKind::Cpu,
+                label: String::new(),
+                dev: Dev::NONE,
+                who: Some(Who {
+                    pid: id % 7,
+                    comm: format!("worker-{}", (id + shift) % 5),
+                    workload: id % 2 == 0,
+                }),
+                kernel: Some(2 * id),
+                user: None,
+                sums: StackSums {
+                    count: 1 + index,
+                    time_ns: u64::from(id),
+                    bytes: 0,
+                },
+            })
+            .collect(),
+        ..Tick::default()
+    };
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("large.data");
+    let mut writer = Writer::create(&path, &sample::header()).unwrap();
+    let mut live = Model::new(sample::header());
+    for tick in [tick(0, 0), tick(1, 3)] {
+        writer.tick(&tick).unwrap();
+        live.apply(&tick);
+    }
+    writer.finish(&sample::footer()).unwrap();
+    live.finish(sample::footer());
+    let read = Recording::open(&path).unwrap().model().unwrap();
+    // No dump of 120,000 stacks.
+    assert!(read == live);
+}

@@ -52,12 +52,14 @@ fn kernel_functions_have_the_shares_that_perf_sees() {
     let recording = record(&["--probes", "cpu", "-F", "997"], &workload);
     recording.expect_status(0);
 
+    let one_name = aliases();
+    let one_name = |name: &str| one_name.get(name).map_or(name, String::as_str).to_owned();
     let ours = stacks("cpu", &recording.file());
     let mut counts = BTreeMap::new();
     for (row, _) in rows(&ours).filter(|(row, _)| row["comm"] == BUSY) {
         let leaf = row["kernel"].as_array().unwrap().last();
         let leaf = leaf.map_or("user", |name| name.as_str().unwrap());
-        *counts.entry(leaf.to_owned()).or_insert(0) += uint(&row["count"]);
+        *counts.entry(one_name(leaf)).or_insert(0) += uint(&row["count"]);
     }
     let ours = shares(&counts);
 
@@ -78,7 +80,7 @@ fn kernel_functions_have_the_shares_that_perf_sees() {
         let (address, function) = line.trim().split_once(' ').unwrap();
         let is_kernel = address.starts_with("ffff");
         let leaf = if is_kernel { function.trim() } else { "user" };
-        *counts.entry(leaf.to_owned()).or_insert(0) += 1;
+        *counts.entry(one_name(leaf)).or_insert(0) += 1;
     }
     let samples: u64 = counts.values().sum();
     // Or chance alone would move a share by as much.
@@ -96,6 +98,22 @@ fn kernel_functions_have_the_shares_that_perf_sees() {
             "{function}: {our_share:.4}, perf has {share:.4} of {samples}\n{ours:#?}"
         );
     }
+}
+
+/// One name for those functions that have several, of which perf shows another than we do.
+fn aliases() -> BTreeMap<String, String> {
+    let symbols = fs::read_to_string("/proc/kallsyms").unwrap();
+    let mut first = BTreeMap::new();
+    let mut aliases = BTreeMap::new();
+    for line in symbols.lines() {
+        let words: Vec<_> = line.split_whitespace().collect();
+        let [address, _, name, ..] = words[..] else {
+            continue;
+        };
+        let first = first.entry(address).or_insert(name);
+        aliases.insert(name.to_owned(), (*first).to_owned());
+    }
+    aliases
 }
 
 fn shares(counts: &BTreeMap<String, u64>) -> BTreeMap<String, f64> {

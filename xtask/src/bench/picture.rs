@@ -3,7 +3,7 @@
 use super::{Spread, milliseconds, verdict};
 use crate::command::{self, command, output};
 use crate::{interrupt, workload};
-use anyhow::Result;
+use anyhow::{Result, ensure};
 use std::fs;
 use std::path::Path;
 
@@ -27,10 +27,25 @@ INSERT INTO stack_sums (tick, kind, pid, comm, workload, kernel_stack, count, ti
     SELECT 0, 'cpu', 100 + stack % 50, 'worker-' || (stack % 50), 1, stack, 1, 1003009, 0 FROM stacks;
 ";
 
+/// The stacks are what they should be: no two alike, and each of a thread.
+fn check(recording: &Path) -> Result<()> {
+    let distinct = "SELECT count(DISTINCT frames || comm)
+        FROM stacks JOIN stack_sums ON kernel_stack = stack
+        WHERE instr(frames, 'leaf_') = 3 AND comm LIKE 'worker-%'";
+    let found = output(command("sqlite3", &[recording]).arg(distinct))?;
+    ensure!(
+        found.trim() == STACKS.to_string(),
+        "the recording holds {} distinct stacks instead of {STACKS}",
+        found.trim()
+    );
+    Ok(())
+}
+
 /// Measures with `tool` on `recording`, which is spoilt by it.
 pub fn measure(tool: &Path, recording: &Path) -> Result<()> {
     let fill = FILL.replace(":stacks", &STACKS.to_string());
     output(command("sqlite3", &[recording]).arg(fill))?;
+    check(recording)?;
     let picture = recording.with_extension("svg");
     let mut times = Vec::new();
     for _ in 0..PICTURES {
