@@ -9,7 +9,7 @@ use crate::device::filesystem_in_scope;
 use crate::kernel::{CIL_CTX_LOCK, dev_of_mount, member};
 use crate::maps::{LOCK_HISTS, STATE, armed};
 use crate::slot;
-use crate::stat::now;
+use crate::stat::{now, record_in};
 use crate::task::{self, Task};
 use aya_ebpf::macros::{fentry, fexit, kprobe, kretprobe};
 use aya_ebpf::programs::{FEntryContext, FExitContext, ProbeContext, RetProbeContext};
@@ -152,8 +152,7 @@ fn held(dev: u32, lock: Lock, ns: u64) -> Option<()> {
     let slot = slot::of_filesystem(Probe::CtxLockHold, filesystem_in_scope(dev)?);
     if slot != OUT {
         let hist = LOCK_HISTS.get_ptr_mut(hold_hist(slot, lock as u32))?;
-        // SAFETY: a value of this CPU's own.
-        unsafe { (*hist).record(ns) };
+        record_in(hist, ns);
     }
     Some(())
 }

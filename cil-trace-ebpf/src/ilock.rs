@@ -9,7 +9,7 @@ use crate::kernel::{MOUNT_SUPER, SUPER_DEV, XINODE_MOUNT, dev_of_inode};
 use crate::lock::{self, SLEEPERS};
 use crate::maps::{ASKED, CALLERS, CALLS, HOLDS, LOCK_HISTS, POINTER, STATE};
 use crate::slot;
-use crate::stat::{lose, now};
+use crate::stat::{lose, now, record_in};
 use aya_ebpf::EbpfContext;
 use aya_ebpf::helpers::{bpf_get_current_pid_tgid, bpf_probe_read_kernel};
 use aya_ebpf::macros::{btf_tracepoint, fexit, kretprobe, raw_tracepoint};
@@ -310,8 +310,7 @@ fn end(ctx: &impl EbpfContext, inode: u64, bit: u32, tid: u32, slot: u32, now: u
     }
     let ns = now - start;
     if let Some(hist) = LOCK_HISTS.get_ptr_mut(hold_hist(slot, bit)) {
-        // SAFETY: a value of this CPU's own.
-        unsafe { (*hist).record(ns) };
+        record_in(hist, ns);
     }
     lock::held(Probe::Ilock, ctx, bit, slot, ns);
 }

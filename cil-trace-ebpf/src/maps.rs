@@ -9,6 +9,7 @@ use crate::lock::{
 };
 use crate::profile::Departed;
 use crate::push::{Checkpoint, Queued};
+use crate::stack;
 use crate::task::Task;
 use aya_ebpf::bindings::BPF_F_MMAPABLE;
 use aya_ebpf::macros::map;
@@ -155,9 +156,10 @@ pub static BLOCKED: PerCpuArray<Blocked> =
 #[map]
 pub static LOCK_FRAMES: PerCpuArray<Frames> = PerCpuArray::with_max_entries(1, 0);
 
-/// Room for one stack, as the BPF stack has only 512 bytes.
+/// Room for stacks, as the BPF stack has only 512 bytes: a place for each of
+/// [`stack::capture`]'s programs.
 #[map]
-pub static FRAMES: PerCpuArray<Stack> = PerCpuArray::with_max_entries(1, 0);
+pub static FRAMES: PerCpuArray<Stack> = PerCpuArray::with_max_entries(stack::PLACES, 0);
 /// The same for what the clock interrupts.
 #[map]
 pub static CLOCK_FRAMES: PerCpuArray<Stack> = PerCpuArray::with_max_entries(1, 0);

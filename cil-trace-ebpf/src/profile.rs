@@ -56,10 +56,10 @@ fn key(
         comm: bpf_get_current_comm().unwrap_or_default(),
         ..StackKey::default()
     };
-    if let Some(stack) = take(buffer, ctx, kernel) {
+    if let Some(stack) = take(buffer, 0, ctx, kernel) {
         key.kernel = keep(probe, stack);
     }
-    if let Some(stack) = take(buffer, ctx, Origin::User) {
+    if let Some(stack) = take(buffer, 0, ctx, Origin::User) {
         key.user = keep(probe, stack);
     }
     if key.kernel == 0 && key.user == 0 {

@@ -40,22 +40,48 @@ pub fn group_of(address: u64, ranges: u32) -> u64 {
     }
 }
 
-/// The current kernel stack; valid until the next call on this CPU.
+/// Probes whose program takes stacks by [`capture`]; of each, one program does.
+const TAKERS: [Probe; 5] = [
+    Probe::Forces,
+    Probe::Fsyncs,
+    Probe::Iclogs,
+    Probe::FlushRequests,
+    Probe::Pushes,
+];
+/// Places in [`FRAMES`].
+pub const PLACES: u32 = TAKERS.len() as u32;
+
+/// Where a probe's program keeps its stack; past the last place for one that has none.
+#[inline(always)]
+const fn place(probe: Probe) -> u32 {
+    let mut place = 0;
+    while place < TAKERS.len() && TAKERS[place] as u16 != probe as u16 {
+        place += 1;
+    }
+    place as u32
+}
+
+/// The current kernel stack; valid until the program ends.
+///
+/// Since 7.0 a program on a tracepoint may be preempted, and another task's programs run meanwhile on
+/// the same CPU. So each program has a place of its own; of itself there is no second run, as the
+/// kernel leaves that out (and counts it: [`LossCause::Preempted`]).
 #[inline(always)]
 pub fn capture(probe: Probe, ctx: &impl EbpfContext) -> Option<&'static mut Stack> {
-    let stack = take(&FRAMES, ctx, Origin::Tracepoint);
+    let stack = take(&FRAMES, place(probe), ctx, Origin::Tracepoint);
     if stack.is_none() {
         lose(probe, LossCause::StackLost);
     }
     stack
 }
 
-/// The current stack in a buffer, where nothing that interrupts this program may use it; `None` if
+/// The current stack in a place of a buffer, where nothing that interrupts this program may use it; `None` if
 /// it is empty or the kernel cannot give it.
 #[expect(clippy::mut_from_ref, reason = "each CPU has a value of its own")]
 #[inline(always)]
 pub fn take(
     buffer: &'static PerCpuArray<Stack>,
+    place: u32,
     ctx: &impl EbpfContext,
     origin: Origin,
 ) -> Option<&'static mut Stack> {
@@ -65,7 +91,7 @@ pub fn take(
         0
     };
     // SAFETY: a value of this CPU's own, which outlives the program.
-    let stack = unsafe { &mut *buffer.get_ptr_mut(0)? };
+    let stack = unsafe { &mut *buffer.get_ptr_mut(place)? };
     // SAFETY: the buffer is exactly as long as stated.
     let size = unsafe {
         bpf_get_stack(

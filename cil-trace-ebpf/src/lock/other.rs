@@ -2,7 +2,7 @@
 
 use crate::maps::{LOCK_HISTS, OTHERS, armed};
 use crate::stack::group_of;
-use crate::stat::lose;
+use crate::stat::{lose, record_in};
 use cil_trace_common::function::Group;
 use cil_trace_common::lock::Frames;
 use cil_trace_common::loss::LossCause;
@@ -52,7 +52,7 @@ pub fn record(probe: Probe, caller: u64, lock: u32, ns: u64) {
             other.lock = lock;
         }
         if other.caller == caller && other.lock == lock {
-            other.waits.record(ns);
+            record_in(&raw mut other.waits, ns);
             return;
         }
     }
@@ -63,7 +63,6 @@ pub fn record(probe: Probe, caller: u64, lock: u32, ns: u64) {
 #[inline(always)]
 pub fn record_named(index: u32, ns: u64) {
     if let Some(hist) = LOCK_HISTS.get_ptr_mut(index) {
-        // SAFETY: a value of this CPU's own.
-        unsafe { (*hist).record(ns) };
+        record_in(hist, ns);
     }
 }
