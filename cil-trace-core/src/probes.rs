@@ -137,6 +137,7 @@ macro_rules! programs {
     (@name RawTracepoint $name:ident) => { stringify!($name) };
     (@name BtfTracepoint $name:ident) => { concat!("btf_", stringify!($name)) };
     (@name Kprobe $name:ident) => { concat!("kprobe_", stringify!($name)) };
+    (@name Inlined $name:ident) => { concat!("inlined_", stringify!($name)) };
     (@name Kretprobe $name:ident) => { concat!("kretprobe_", stringify!($name)) };
     (@name Fentry $name:ident) => { concat!("fentry_", stringify!($name)) };
     (@name Fexit $name:ident) => { concat!("fexit_", stringify!($name)) };
@@ -220,6 +221,13 @@ pub const PROBES: &[Row] = &[
         ways: &[
             measured(programs![Fentry xlog_cil_insert_items, Fexit xlog_cil_insert_items]),
             measured(programs![Kprobe xlog_cil_insert_items, Kretprobe xlog_cil_insert_items]),
+            // What is left of the reservation is given back right after.
+            measured(programs![
+                RawTracepoint xfs_trans_commit,
+                Inlined xlog_cil_insert_items,
+                RawTracepoint xfs_log_ticket_ungrant,
+                RawTracepoint xfs_log_ticket_regrant,
+            ]),
             near(
                 programs![
                     RawTracepoint xfs_trans_commit,

@@ -10,8 +10,8 @@ use crate::push::Checkpoint;
 use crate::stat::{EEXIST, add, atomic_add, count, key, lose_update, now, record, waited};
 use crate::{ctx_lock, force, task};
 use aya_ebpf::bindings::BPF_NOEXIST;
-use aya_ebpf::macros::raw_tracepoint;
-use aya_ebpf::programs::RawTracePointContext;
+use aya_ebpf::macros::{kprobe, raw_tracepoint};
+use aya_ebpf::programs::{ProbeContext, RawTracePointContext};
 use cil_trace_common::metric::Metric;
 use cil_trace_common::probe::Probe;
 
@@ -32,9 +32,52 @@ fn start(ctx: &RawTracePointContext) -> Option<()> {
     task.commit.mount = pointer(ctx.arg(0), &TRANS_MOUNT)?;
     task.commit.start = now();
     task.commit.inserted = 0;
+    task.commit.insert_at = 0;
     task.commit.throttled = 0;
     task.commit.lock_at = 0;
     task.commit.lock_ns = 0;
+    Some(())
+}
+
+/// Wherever the compiler has put the beginning of `xlog_cil_insert_items`.
+#[kprobe]
+pub fn inlined_xlog_cil_insert_items(_ctx: ProbeContext) -> u32 {
+    if armed().is_some()
+        && let Some(task) = task::known()
+        && task.commit.start != 0
+    {
+        task.commit.insert_at = now();
+    }
+    0
+}
+
+#[raw_tracepoint(tracepoint = "xfs_log_ticket_ungrant")]
+pub fn xfs_log_ticket_ungrant(_ctx: RawTracePointContext) -> i32 {
+    insert_ends();
+    0
+}
+
+#[raw_tracepoint(tracepoint = "xfs_log_ticket_regrant")]
+pub fn xfs_log_ticket_regrant(_ctx: RawTracePointContext) -> i32 {
+    insert_ends();
+    0
+}
+
+/// What `xlog_cil_commit` does next after the insertion.
+fn insert_ends() -> Option<()> {
+    armed()?;
+    let task = task::known()?;
+    let at = task.commit.insert_at;
+    if at == 0 {
+        return None;
+    }
+    task.commit.insert_at = 0;
+    let dev = filesystem_in_scope(dev_of_mount(task.commit.mount)?)?;
+    record(
+        Probe::CommitInsert,
+        &key(Metric::InsertItems, dev, 0),
+        now() - at,
+    );
     Some(())
 }
 

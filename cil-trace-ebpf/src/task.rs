@@ -72,6 +72,8 @@ pub struct Commit {
     pub start: u64,
     /// When its items were in the CIL, or 0.
     pub inserted: u64,
+    /// When it began to put its items into the CIL, or 0; known where a probe sees it.
+    pub insert_at: u64,
     /// When it began to be throttled, or 0.
     pub throttled: u64,
     /// `struct xfs_mount`.

@@ -9,8 +9,8 @@ mod repeat;
 mod top;
 
 use crate::options::{
-    DEFAULT_FILE, Filter, Invocation, ListFormat, RecordOptions, ReportOptions, SAMPLING_HZ,
-    Target, Tracing,
+    DEFAULT_FILE, Filter, Invocation, ListFormat, ListOptions, RecordOptions, ReportOptions,
+    SAMPLING_HZ, Target, Tracing,
 };
 use crate::workload::{self, RunAs};
 use cil_trace_core::probes::Set;
@@ -145,6 +145,8 @@ struct RecordArgs {
     /// Read the benchmark's results from this file, written by the command (may be repeated)
     #[arg(long, value_name = "FILE", requires = "command")]
     results: Vec<PathBuf>,
+    #[command(flatten)]
+    debuginfo: DebugInfoArgs,
     /// Fail if anything was lost
     #[arg(long)]
     strict: bool,
@@ -211,6 +213,25 @@ struct ListArgs {
     /// The format
     #[arg(long, value_enum, default_value_t = ListFormat::Text)]
     format: ListFormat,
+    #[command(flatten)]
+    debuginfo: DebugInfoArgs,
+}
+
+impl ListArgs {
+    fn options(self) -> ListOptions {
+        ListOptions {
+            format: self.format,
+            debuginfo: self.debuginfo.path,
+        }
+    }
+}
+
+#[derive(Args)]
+struct DebugInfoArgs {
+    /// XFS's debug information (xfs.ko or vmlinux), or a directory like /usr/lib/debug, which is
+    /// searched anyway, as is debuginfod's cache; functions that were inlined are measured by it
+    #[arg(id = "debuginfo", long = "debuginfo", value_name = "PATH")]
+    path: Option<PathBuf>,
 }
 
 /// The whole command line, as completions and man pages need it.
@@ -238,8 +259,8 @@ pub fn parse(args: impl IntoIterator<Item = OsString>) -> Result<Invocation, Err
         Command::Flamegraph(args) => Invocation::Flamegraph(args.options()),
         Command::Export(args) => Invocation::Export(args.options()?),
         Command::Compare(args) => Invocation::Compare(args.options()?),
-        Command::Doctor(args) => Invocation::Doctor(args.format),
-        Command::Probes(args) => Invocation::Probes(args.format),
+        Command::Doctor(args) => Invocation::Doctor(args.options()),
+        Command::Probes(args) => Invocation::Probes(args.options()),
         Command::Facts => Invocation::Facts,
         Command::Completions { shell } => Invocation::Completions(shell),
         Command::Man { dir } => Invocation::Man(dir),
@@ -301,6 +322,7 @@ impl RecordArgs {
                 interval: self.interval,
                 sampling_hz: self.frequency,
                 sampling: self.overhead_budget,
+                debuginfo: self.debuginfo.path,
             },
             duration: self.duration,
             strict: self.strict,

@@ -43,9 +43,9 @@ pub enum Invocation {
     /// `flamegraph`
     Flamegraph(FlamegraphOptions),
     /// `doctor`
-    Doctor(ListFormat),
+    Doctor(ListOptions),
     /// `probes`
-    Probes(ListFormat),
+    Probes(ListOptions),
     /// `facts`
     Facts,
     /// `completions`
@@ -124,6 +124,8 @@ pub struct Tracing {
     pub sampling_hz: u32,
     /// Of inodes, 1 in so many has its locks' holds and callers measured: a power of two.
     pub sampling: u32,
+    /// Where XFS's debug information is, if not at one of the usual places.
+    pub debuginfo: Option<PathBuf>,
 }
 
 /// Whose work counts as the workload's, and whose end ends the recording.
@@ -218,6 +220,15 @@ pub struct ExportOptions {
     pub stacks: Option<(StackKind, Weight)>,
     /// The file; `None` for standard output.
     pub output: Option<PathBuf>,
+}
+
+/// What `doctor` and `probes` are asked.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct ListOptions {
+    /// The format.
+    pub format: ListFormat,
+    /// Where XFS's debug information is, if not at one of the usual places.
+    pub debuginfo: Option<PathBuf>,
 }
 
 /// The format of `doctor` and `probes`.

@@ -72,6 +72,7 @@ fn record_has_defaults() {
                 interval: Duration::from_secs(1),
                 sampling_hz: 997,
                 sampling: 8,
+                debuginfo: None,
             },
             duration: None,
             repeat: Repeat::Once { prepare: None },
@@ -114,6 +115,7 @@ fn record_takes_every_option() {
                 interval: Duration::from_millis(250),
                 sampling_hz: 99,
                 sampling: 1,
+                debuginfo: None,
             },
             duration: Some(Duration::from_secs(120)),
             repeat: Repeat::Once {

@@ -7,15 +7,24 @@ use gimli::constants::{
     DW_TAG_subprogram,
 };
 use gimli::{AttributeValue, DebuggingInformationEntry, Unit, UnitOffset};
+use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
+use std::fmt;
 
 /// One beginning of a function's code.
-#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
 pub struct Instance {
     /// The symbol of the function that holds it.
     pub symbol: String,
     /// Bytes from there on.
     pub offset: u64,
+}
+
+impl fmt::Display for Instance {
+    /// As perf and the kernel write it.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}+{}", self.symbol, self.offset)
+    }
 }
 
 impl DebugInfo {

@@ -10,6 +10,7 @@ pub use selection::{is_relevant_event, is_relevant_function, relevant_enums, rel
 pub use types::{Arguments, Member, Types};
 
 use super::{Home, Kernel, Part, source_name};
+use crate::debuginfo::Instance;
 use crate::offsets::Layout;
 use cil_trace_common::offset::{OFFSETS, Offset};
 use serde::{Deserialize, Serialize};
@@ -40,6 +41,9 @@ pub struct KernelFacts {
     pub functions: Inventory,
     /// Functions that BTF describes.
     pub described_functions: Inventory,
+    /// Where functions' code begins, if there was debug information to tell.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub instances: Option<BTreeMap<String, Vec<Instance>>>,
     /// What BTF says of structures, enumerations and tracepoints.
     pub types: Types,
 }
@@ -71,6 +75,11 @@ impl Kernel for KernelFacts {
 
     fn btf_of_function(&self, name: &str) -> Option<Home> {
         home_of(&self.described_functions, name)
+    }
+
+    fn instances(&self, function: &str) -> Option<&[Instance]> {
+        let instances = self.instances.as_ref()?.get(function);
+        Some(instances.map_or(&[], Vec::as_slice))
     }
 
     fn has_kprobes(&self) -> bool {

@@ -1,5 +1,6 @@
 //! What must be known of a kernel to decide how its log can be measured.
 
+use crate::debuginfo::Instance;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
@@ -21,6 +22,9 @@ pub trait Kernel {
     fn symbols(&self, function: &str) -> Vec<String>;
     /// Whose BTF describes a function.
     fn btf_of_function(&self, name: &str) -> Option<Home>;
+    /// Where a function's code begins, its own and where it has been inlined; `None` if there is no
+    /// debug information to tell.
+    fn instances(&self, function: &str) -> Option<&[Instance]>;
     /// Whether kprobes can be attached.
     fn has_kprobes(&self) -> bool;
     /// Why programs on BPF trampolines are refused; `None` if they are not.

@@ -2,6 +2,7 @@
 
 use super::kernel::version;
 use super::{Attach, Home, Kernel, Part, Program, Row, Way};
+use crate::debuginfo::Instance;
 use cil_trace_common::function::Group;
 use cil_trace_common::offset::{OFFSETS, Source};
 
@@ -16,6 +17,8 @@ pub enum Place {
     Symbols(Vec<String>),
     /// Every CPU.
     Cpus,
+    /// These instructions.
+    Instructions(Vec<Instance>),
 }
 
 /// A program and where it goes.
@@ -37,6 +40,13 @@ impl Site {
                 let each: Vec<_> = symbols
                     .iter()
                     .map(|symbol| format!("{kind} {symbol}"))
+                    .collect();
+                each.join(", ")
+            }
+            Place::Instructions(instructions) => {
+                let each: Vec<_> = instructions
+                    .iter()
+                    .map(|at| format!("{kind} {at} ({})", self.program.target))
                     .collect();
                 each.join(", ")
             }
@@ -154,6 +164,13 @@ pub fn site(program: &Program, way: &Way, kernel: &dyn Kernel) -> Result<Place, 
             .ok_or_else(|| absent(&format!("BTF of a tracepoint {target}"))),
         // A kernel that loads tracing programs has perf events (BPF_EVENTS in its Kconfig).
         Attach::PerfEvent | Attach::PerfRecords => Ok(Place::Cpus),
+        Attach::Inlined => by_instances(target, kernel).map_err(|reason| {
+            if of_xfs(target) && !has_xfs(kernel) {
+                NO_XFS.to_owned()
+            } else {
+                reason
+            }
+        }),
         Attach::Kprobe | Attach::Kretprobe | Attach::Fentry | Attach::Fexit => {
             let symbols = kernel.symbols(target);
             if symbols.is_empty() {
@@ -187,6 +204,31 @@ fn knows_xfs(kernel: &dyn Kernel) -> bool {
     kernel.has_offset("LOG_MOUNT")
 }
 
+fn by_instances(target: &str, kernel: &dyn Kernel) -> Result<Place, String> {
+    if !kernel.has_kprobes() {
+        return Err(NO_KPROBES.to_owned());
+    }
+    match kernel.instances(target) {
+        None => Err(format!(
+            "no debug information tells where {target} is inlined: {}",
+            debug_information(kernel)
+        )),
+        Some([]) => Err(format!("the debug information has no {target}")),
+        Some(instances) => Ok(Place::Instructions(instances.to_vec())),
+    }
+}
+
+/// How debug information is had.
+fn debug_information(kernel: &dyn Kernel) -> String {
+    let release = kernel.release();
+    format!(
+        "install debug information (Debian's is linux-image-{release}-dbg), or name it with \
+         --debuginfo PATH"
+    )
+}
+
+const NO_KPROBES: &str = "this kernel has no kprobes";
+
 /// Clones serve a way that does not read their arguments.
 fn by_symbols(
     program: &Program,
@@ -195,7 +237,7 @@ fn by_symbols(
     kernel: &dyn Kernel,
 ) -> Result<Place, String> {
     if !kernel.has_kprobes() {
-        return Err("this kernel has no kprobes".to_owned());
+        return Err(NO_KPROBES.to_owned());
     }
     if program.attach == Attach::Kretprobe && hides_callers(program.target, kernel) {
         return Err(format!(
@@ -258,7 +300,8 @@ fn gap(program: &Program, place: &Place, kernel: &dyn Kernel) -> Option<String> 
     if waits_for_a_lock && !kernel.has_offset("CIL_CTX_LOCK") {
         return Some("locks of XFS have no names, as no BTF describes its types".to_owned());
     }
-    if !program.attach.to_function() {
+    // Debug information knows of clones too.
+    if !program.attach.to_function() || program.attach == Attach::Inlined {
         return None;
     }
     let reached = |symbol: &String| match place {
@@ -309,10 +352,9 @@ fn why_unknown(source: Source, kernel: &dyn Kernel) -> String {
     let release = kernel.release();
     let build = kernel.xfs_build().unwrap_or("without an id");
     format!(
-        "no BTF describes {source} (it needs CONFIG_DEBUG_INFO_BTF_MODULES, which came with 5.11), \
-         and the build {build} of XFS in Linux {release} is none of those whose offsets come with \
-         cil-trace: install its debug information (Debian's is linux-image-{release}-dbg), or name \
-         it with --debuginfo PATH"
+        "neither BTF nor debug information describes {source}, and XFS's build {build} (Linux \
+         {release}) is not one whose offsets are known: {}",
+        debug_information(kernel)
     )
 }
 
@@ -365,6 +407,9 @@ mod tests {
         fn btf_of_function(&self, _: &str) -> Option<Home> {
             Some(Home::Vmlinux)
         }
+        fn instances(&self, _: &str) -> Option<&[Instance]> {
+            None
+        }
         fn trampolines_refused(&self) -> Option<&str> {
             None
         }
@@ -416,10 +461,10 @@ mod tests {
         assert_eq!(
             resolution.unknown.as_deref(),
             Some(
-                "no BTF describes xfs_trans.t_mountp (it needs CONFIG_DEBUG_INFO_BTF_MODULES, \
-                 which came with 5.11), and the build 0123 of XFS in Linux 5.10.0-99-amd64 is none \
-                 of those whose offsets come with cil-trace: install its debug information \
-                 (Debian's is linux-image-5.10.0-99-amd64-dbg), or name it with --debuginfo PATH"
+                "neither BTF nor debug information describes xfs_trans.t_mountp, and XFS's build \
+                 0123 (Linux 5.10.0-99-amd64) is not one whose offsets are known: install debug \
+                 information (Debian's is linux-image-5.10.0-99-amd64-dbg), or name it with \
+                 --debuginfo PATH"
             )
         );
     }

@@ -9,6 +9,9 @@ pub enum Attach {
     BtfTracepoint,
     /// A function's entry by breakpoint or ftrace.
     Kprobe,
+    /// Every beginning of a function's code, its own and where it has been inlined, by kprobe; debug
+    /// information must tell them. Arguments are not where they are at a function's entry.
+    Inlined,
     /// A function's return by trampoline.
     Kretprobe,
     /// A function's entry by BPF trampoline; BTF must describe the function.
@@ -28,7 +31,7 @@ impl Attach {
         match self {
             Self::RawTracepoint => "raw_tracepoint",
             Self::BtfTracepoint => "tp_btf",
-            Self::Kprobe => "kprobe",
+            Self::Kprobe | Self::Inlined => "kprobe",
             Self::Kretprobe => "kretprobe",
             Self::Fentry => "fentry",
             Self::Fexit => "fexit",

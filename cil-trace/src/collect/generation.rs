@@ -23,7 +23,7 @@ impl Generation {
     ///
     /// If the kernel cannot be read, or refuses the programs as a whole.
     pub fn load(tracing: &Tracing, followed: &Followed, reach: Reach) -> Result<Self> {
-        let kernel = RunningKernel::read_without(reach.left_alone())?;
+        let kernel = RunningKernel::read_without(reach.left_alone(), tracing.debuginfo.as_deref())?;
         let mut tracer = Tracer::load(
             &kernel,
             &Options {

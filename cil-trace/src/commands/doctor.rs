@@ -2,7 +2,7 @@
 //!
 //! It loads every program to find out, and counts nothing.
 
-use crate::options::{ListFormat, SAMPLING_HZ};
+use crate::options::{ListFormat, ListOptions, SAMPLING_HZ};
 use crate::system::environment::{Check, EnvironmentFacts, Status};
 use crate::trace::{Options, RunningKernel, Tracer};
 use anyhow::{Context as _, Result};
@@ -24,9 +24,9 @@ struct Diagnosis {
 /// # Errors
 ///
 /// Standard output cannot be written; what is wrong with the machine is no error.
-pub fn run(format: ListFormat) -> Result<()> {
+pub fn run(options: &ListOptions) -> Result<()> {
     let checks = EnvironmentFacts::read().checks();
-    let (probes, not_tried) = match try_probes() {
+    let (probes, not_tried) = match try_probes(options) {
         Ok(probes) => (probes, None),
         Err(error) => (Vec::new(), Some(format!("{error:#}"))),
     };
@@ -35,7 +35,7 @@ pub fn run(format: ListFormat) -> Result<()> {
         probes,
         not_tried,
     };
-    let text = match format {
+    let text = match options.format {
         ListFormat::Json => format!("{}\n", serde_json::to_string_pretty(&diagnosis)?),
         ListFormat::Text => text(&diagnosis),
     };
@@ -44,8 +44,8 @@ pub fn run(format: ListFormat) -> Result<()> {
         .context("standard output")
 }
 
-fn try_probes() -> Result<Vec<Feature>> {
-    let kernel = RunningKernel::read()?;
+fn try_probes(options: &ListOptions) -> Result<Vec<Feature>> {
+    let kernel = RunningKernel::read(options.debuginfo.as_deref())?;
     let options = Options {
         sets: Set::ALL.to_vec(),
         filtered: true,

@@ -10,7 +10,7 @@ use std::io::{Write as _, stdout};
 ///
 /// Symbols or types of this kernel cannot be read.
 pub fn run() -> Result<()> {
-    let facts = RunningKernel::read()?.facts()?;
+    let facts = RunningKernel::read(None)?.facts()?;
     let text = serde_json::to_string_pretty(&facts)?;
     writeln!(stdout(), "{text}").context("standard output")
 }

@@ -1,6 +1,6 @@
 //! `probes`: the probe table, and which way this kernel leaves open for each.
 
-use crate::options::ListFormat;
+use crate::options::{ListFormat, ListOptions};
 use crate::trace::RunningKernel;
 use anyhow::{Context as _, Result};
 use cil_trace_core::probes::{Kernel, OpenWay, Otherwise, PROBES, Row, Way, resolve, site, ways};
@@ -32,10 +32,10 @@ struct WayLine {
 /// # Errors
 ///
 /// Symbols or types of this kernel cannot be read.
-pub fn run(format: ListFormat) -> Result<()> {
-    let kernel = RunningKernel::read()?;
+pub fn run(options: &ListOptions) -> Result<()> {
+    let kernel = RunningKernel::read(options.debuginfo.as_deref())?;
     let lines: Vec<_> = PROBES.iter().map(|row| line(row, &kernel)).collect();
-    let text = match format {
+    let text = match options.format {
         ListFormat::Json => format!("{}\n", serde_json::to_string_pretty(&lines)?),
         ListFormat::Text => table(&lines),
     };

@@ -44,6 +44,12 @@ impl Offsets {
         }
     }
 
+    /// Whether XFS's structures are known, by a member that every XFS has.
+    #[must_use]
+    pub fn describe_xfs(&self) -> bool {
+        self.get("LOG_MOUNT").is_some()
+    }
+
     /// The value of one global.
     #[must_use]
     pub fn get(&self, global: &str) -> Option<u32> {

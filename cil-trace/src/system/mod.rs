@@ -5,6 +5,7 @@
 
 pub mod btf;
 pub mod build_id;
+pub mod debuginfo;
 pub mod devices;
 pub mod environment;
 mod ioctl;

@@ -54,7 +54,10 @@ impl Attached {
     /// Whether it may have a kprobe's or kretprobe's link.
     #[must_use]
     pub fn is_kprobe(&self) -> bool {
-        matches!(self.program.attach, Attach::Kprobe | Attach::Kretprobe)
+        matches!(
+            self.program.attach,
+            Attach::Kprobe | Attach::Kretprobe | Attach::Inlined
+        )
     }
 
     /// What the kernel says of it.
@@ -144,11 +147,18 @@ impl<'a> Attacher<'a> {
         match &site.place {
             Place::Described(Home::Module(module)) => self.in_module(site.program, module, &what),
             Place::Tracepoint | Place::Cpus | Place::Described(Home::Vmlinux) => {
-                self.by_aya(site.program, &[site.program.target], &what)
+                self.by_aya(site.program, &[(site.program.target, 0)], &what)
             }
             Place::Symbols(symbols) => {
-                let symbols: Vec<_> = symbols.iter().map(String::as_str).collect();
-                self.by_aya(site.program, &symbols, &what)
+                let starts: Vec<_> = symbols.iter().map(|symbol| (symbol.as_str(), 0)).collect();
+                self.by_aya(site.program, &starts, &what)
+            }
+            Place::Instructions(instructions) => {
+                let places: Vec<_> = instructions
+                    .iter()
+                    .map(|at| (at.symbol.as_str(), at.offset))
+                    .collect();
+                self.by_aya(site.program, &places, &what)
             }
         }
     }
@@ -182,7 +192,7 @@ impl<'a> Attacher<'a> {
     fn by_aya(
         &mut self,
         program: &'static Program,
-        targets: &[&str],
+        targets: &[(&str, u64)],
         what: &str,
     ) -> Result<Attached, Obstacle> {
         self.load_by_aya(program, targets).map_err(|error| {
@@ -206,7 +216,11 @@ impl<'a> Attacher<'a> {
         })
     }
 
-    fn load_by_aya(&mut self, program: &Program, targets: &[&str]) -> Result<(), ProgramError> {
+    fn load_by_aya(
+        &mut self,
+        program: &Program,
+        targets: &[(&str, u64)],
+    ) -> Result<(), ProgramError> {
         let btf = &self.kernel.loader_btf;
         let target = program.target;
         // `outcome` asks only for programs of the table, and the build's tests hold it against the
@@ -226,12 +240,12 @@ impl<'a> Attacher<'a> {
                 program.load(target, btf)?;
                 program.attach().map(drop)
             }
-            Attach::Kprobe | Attach::Kretprobe => {
+            Attach::Kprobe | Attach::Kretprobe | Attach::Inlined => {
                 let program = <&mut KProbe>::try_from(found)?;
                 program.load()?;
                 targets
                     .iter()
-                    .try_for_each(|symbol| program.attach(symbol, 0).map(drop))
+                    .try_for_each(|&(symbol, offset)| program.attach(symbol, offset).map(drop))
             }
             Attach::Fentry => {
                 let program = <&mut FEntry>::try_from(found)?;

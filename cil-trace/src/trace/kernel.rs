@@ -3,18 +3,21 @@
 use super::bpf::{self, Tracing};
 use crate::system::btf::{KernelBtf, Offsets};
 use crate::system::build_id;
+use crate::system::debuginfo::{self, Wanted, XFS_SOURCES};
 use crate::system::kallsyms::Kallsyms;
 use anyhow::{Context as _, Result, anyhow};
 use aya::Btf;
 use aya_obj::btf::BtfKind;
 use aya_obj::generated::{bpf_attach_type, bpf_insn};
+use cil_trace_common::offset::OFFSETS;
+use cil_trace_core::debuginfo::Instance;
 use cil_trace_core::offsets::Layout;
 use cil_trace_core::probes::facts::{
     Inventory, KernelFacts, is_relevant_event, is_relevant_function,
 };
-use cil_trace_core::probes::{Home, Kernel, PROBES};
+use cil_trace_core::probes::{Attach, Home, Kernel, PROBES};
 use nix::sys::utsname::uname;
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::ffi::OsStr;
 use std::path::Path;
 
@@ -32,18 +35,21 @@ pub struct RunningKernel {
     pub loader_btf: Btf,
     /// Symbols of the functions that the probe table names and of tracepoints, by name.
     functions: HashMap<String, Vec<String>>,
+    /// Where the code of those begins that the table wants inlined, if debug information tells.
+    instances: Option<BTreeMap<String, Vec<Instance>>>,
     kprobes: bool,
     trampolines_refused: Option<String>,
 }
 
 impl RunningKernel {
     /// Reads symbols and types, side by side: each takes some 50 ms, and the workload waits.
+    /// `debuginfo` is where debug information is, if not at one of the usual places.
     ///
     /// # Errors
     ///
     /// If either cannot be read; the text names the remedy.
-    pub fn read() -> Result<Self> {
-        Self::read_without(None)
+    pub fn read(debuginfo: Option<&Path>) -> Result<Self> {
+        Self::read_without(None, debuginfo)
     }
 
     /// The same as if `module` were not loaded: nothing then holds it.
@@ -51,7 +57,7 @@ impl RunningKernel {
     /// # Errors
     ///
     /// Likewise.
-    pub fn read_without(module: Option<&str>) -> Result<Self> {
+    pub fn read_without(module: Option<&str>, debuginfo: Option<&Path>) -> Result<Self> {
         let release = uname()
             .context("uname")?
             .release()
@@ -61,6 +67,12 @@ impl RunningKernel {
             .then(|| build_id::of_module("xfs"))
             .flatten();
         let build = xfs_build.as_deref();
+        // The only sign of CONFIG_KPROBES that does not need the kernel's configuration.
+        let kprobes = Path::new("/sys/bus/event_source/devices/kprobe/type").exists();
+        let wanted = build.map(|build| Wanted {
+            release: &release,
+            build,
+        });
         std::thread::scope(|scope| {
             let types = scope.spawn(|| -> Result<_> {
                 let btf = KernelBtf::open_without(module)?;
@@ -68,20 +80,26 @@ impl RunningKernel {
                 if let Some(layout) = build.and_then(Layout::of_build) {
                     offsets.complete(|global| layout.get(global));
                 }
+                let instances = match wanted {
+                    Some(wanted) => {
+                        from_debug_information(wanted, debuginfo, kprobes, &mut offsets)?
+                    }
+                    None => None,
+                };
                 let loader_btf =
                     Btf::from_sys_fs().context("cannot parse /sys/kernel/btf/vmlinux")?;
-                Ok((btf, offsets, loader_btf))
+                Ok((btf, offsets, instances, loader_btf))
             });
             let mut symbols = Kallsyms::read()?;
             if let Some(module) = module {
                 symbols.leave_out(module);
             }
             let functions = symbols.gather(&names());
-            let (btf, offsets, loader_btf) = types
+            let (btf, offsets, instances, loader_btf) = types
                 .join()
                 .map_err(|_| anyhow!("reading the kernel's BTF panicked"))??;
             Ok(Self {
-                release,
+                release: release.clone(),
                 xfs_build: xfs_build.clone(),
                 symbols,
                 functions,
@@ -89,8 +107,8 @@ impl RunningKernel {
                 btf,
                 offsets,
                 loader_btf,
-                // The only sign of CONFIG_KPROBES that does not need the kernel's configuration.
-                kprobes: Path::new("/sys/bus/event_source/devices/kprobe/type").exists(),
+                instances,
+                kprobes,
             })
         })
     }
@@ -127,6 +145,7 @@ impl RunningKernel {
             events,
             functions,
             described_functions: self.btf.relevant_functions(),
+            instances: self.instances.clone(),
             types: self.btf.relevant_types(),
         })
     }
@@ -141,6 +160,42 @@ impl RunningKernel {
             }
         }
     }
+}
+
+/// Completes `offsets`, and says where the code of functions begins that have been inlined: from
+/// debug information, as far as there is any and it can be used.
+fn from_debug_information(
+    wanted: Wanted<'_>,
+    named: Option<&Path>,
+    kprobes: bool,
+    offsets: &mut Offsets,
+) -> Result<Option<BTreeMap<String, Vec<Instance>>>> {
+    let undescribed = !offsets.describe_xfs();
+    if !undescribed && !kprobes {
+        return Ok(None);
+    }
+    let Some(info) = debuginfo::find(named, wanted)? else {
+        return Ok(None);
+    };
+    if undescribed {
+        let values = info.offsets(OFFSETS, XFS_SOURCES)?;
+        let values: HashMap<_, _> = OFFSETS.iter().map(|row| row.global).zip(values).collect();
+        offsets.complete(|global| values.get(global)?.as_ref()?.value);
+    }
+    let programs = PROBES
+        .iter()
+        .flat_map(|row| row.ways)
+        .flat_map(|way| way.programs);
+    let inlined: Vec<_> = programs
+        .filter(|program| program.attach == Attach::Inlined)
+        .map(|program| program.target)
+        .collect();
+    let instances = info.instances(&inlined, XFS_SOURCES)?.into_iter();
+    Ok(Some(
+        instances
+            .map(|(function, instances)| (function.to_owned(), instances))
+            .collect(),
+    ))
 }
 
 /// Functions and tracepoints of the probe table.
@@ -227,6 +282,11 @@ impl Kernel for RunningKernel {
         self.btf.home_of_function(name).map(Home::from)
     }
 
+    fn instances(&self, function: &str) -> Option<&[Instance]> {
+        let instances = self.instances.as_ref()?.get(function);
+        Some(instances.map_or(&[], Vec::as_slice))
+    }
+
     fn has_kprobes(&self) -> bool {
         self.kprobes
     }
@@ -244,12 +304,11 @@ impl Kernel for RunningKernel {
 #[expect(clippy::unwrap_used, reason = "a failed test may panic")]
 mod tests {
     use super::*;
-    use cil_trace_common::offset::OFFSETS;
     use cil_trace_core::probes::resolve;
 
     #[test]
     fn what_is_noted_down_decides_like_the_kernel_itself() {
-        let kernel = match RunningKernel::read() {
+        let kernel = match RunningKernel::read(None) {
             Ok(kernel) => kernel,
             Err(error) => {
                 eprintln!("skipped: {error:#}");
@@ -264,11 +323,7 @@ mod tests {
         }
         for row in OFFSETS {
             let global = row.global;
-            assert_eq!(
-                facts.types.value(row.source),
-                kernel.offsets.get(global),
-                "{global}"
-            );
+            assert_eq!(facts.offset(row), kernel.offsets.get(global), "{global}");
         }
     }
 }

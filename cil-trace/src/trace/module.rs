@@ -99,6 +99,7 @@ impl ModulePrograms {
             Attach::RawTracepoint
             | Attach::Kprobe
             | Attach::Kretprobe
+            | Attach::Inlined
             | Attach::PerfEvent
             | Attach::PerfRecords => {
                 return Err(Refusal::Other("not a program that needs BTF".to_owned()));
