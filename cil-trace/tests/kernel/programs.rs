@@ -4,6 +4,7 @@
 use crate::shell::output;
 use crate::stacks::{ask, rows, stacks};
 use crate::tool::{record, uint};
+use crate::xfs::Xfs;
 use std::ffi::OsStr;
 use std::fs;
 use std::path::Path;
@@ -44,6 +45,7 @@ fn compile(compiler: &str, directory: &Path, name: &str, source: &str) -> std::p
 
 #[test]
 fn processes_that_are_gone_have_their_names_out_of_separate_debug_information() {
+    let _xfs = Xfs::new();
     let directory = TempDir::new().unwrap();
     let program = compile("c++", directory.path(), "short-lived", SHORT);
     // As distributions ship programs and their debug information.
@@ -118,6 +120,7 @@ int main(void) {
 #[test]
 #[cfg(target_arch = "x86_64")]
 fn functions_made_by_a_compiler_in_the_process_have_names() {
+    let _xfs = Xfs::new();
     let directory = TempDir::new().unwrap();
     let program = compile("cc", directory.path(), "just-in-time", COMPILER);
     let recording = record(&["--probes", "cpu"], &[program.as_os_str()]);
@@ -143,6 +146,7 @@ for name in ["<script>alert(1)</script>", "a;b\nc 7\"d", "&<>'"]:
 
 #[test]
 fn a_process_may_call_itself_what_it_likes() {
+    let _xfs = Xfs::new();
     let workload = ["python3", "-c", NAMES].map(OsStr::new);
     let recording = record(&["--probes", "cpu"], &workload);
     recording.expect_status(0);
