@@ -93,6 +93,20 @@ fn a_directory_of_recordings_is_a_side() {
     assert_eq!(latency["sides"][1]["count"], 80);
 }
 
+#[test]
+fn a_damaged_recording_leaves_the_others_of_its_side() {
+    let files = Files::new();
+    for run in 1..=4 {
+        files.copy("fsync.data", &format!("runs/00{run}.data"));
+    }
+    let whole = fs::read(files.0.path().join("runs/004.data")).unwrap();
+    files.write("runs/004.data", &whole[..whole.len() / 2]);
+    let text = files.printed(&["dbench.data", "runs"]);
+    for words in ["runs/004.data left out: ", "runs: dbench 1, runs 3"] {
+        assert!(text.contains(words), "no `{words}`:\n{text}");
+    }
+}
+
 const ROWS: &str =
     r#"{"aim7.jobs-per-min": [100, 101, 99, 100], "aim7.time.elapsed_time": [30, 30, 31, 30]}"#;
 

@@ -67,7 +67,7 @@ fn mean(values: &[f64]) -> Option<f64> {
 
 fn deviation(values: &[f64]) -> Option<f64> {
     let deviation = sample_deviation(values);
-    deviation.is_finite().then_some(deviation)
+    (!values.is_empty() && deviation.is_finite()).then_some(deviation)
 }
 
 pub(super) fn table(comparison: &Comparison) -> String {

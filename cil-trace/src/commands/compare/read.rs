@@ -46,7 +46,7 @@ fn samples(
     case: &str,
     layouts: &mut BTreeMap<String, Layout>,
 ) -> Result<Samples> {
-    let (mut runs, mut matrices) = (Vec::new(), Vec::new());
+    let (mut runs, mut matrices, mut unreadable) = (Vec::new(), Vec::new(), Vec::new());
     for file in files {
         let name = file.display().to_string();
         // What is no JSON is tried as a recording, whose errors say what else it may be.
@@ -56,14 +56,33 @@ fn samples(
                 Matrix::read(&bytes).with_context(|| format!("{name} is no matrix of LKP's"))?;
             matrices.push((name, matrix));
         } else {
-            let model = open(file)?;
+            // One that is damaged must not take the others with it.
+            let model = match open(file) {
+                Ok(model) => model,
+                Err(error) if files.len() > 1 => {
+                    unreadable.push((name, error));
+                    continue;
+                }
+                Err(error) => return Err(error.into()),
+            };
             let layout = layouts
                 .entry(case.to_owned())
                 .or_insert_with(|| Layout::of(&model));
             runs.push(Run::of(&name, &model, layout));
         }
     }
-    Ok(Samples::new(runs, matrices))
+    if runs.is_empty() && matrices.is_empty() {
+        return match unreadable.pop() {
+            Some((_, error)) => Err(error.into()),
+            None => Ok(Samples::default()),
+        };
+    }
+    let mut samples = Samples::new(runs, matrices);
+    let warnings = unreadable
+        .iter()
+        .map(|(name, error)| format!("{name} left out: {error}"));
+    samples.warnings.extend(warnings);
+    Ok(samples)
 }
 
 /// The files of each test case in a directory; those beside no directory of others have no case.
