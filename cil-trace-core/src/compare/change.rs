@@ -92,6 +92,8 @@ pub struct Test {
     pub paired: bool,
     /// All runs of both sides are the same, so that there was nothing to test.
     pub constant: bool,
+    /// Rounds in which both sides have a value.
+    rounds: usize,
     base: Vec<f64>,
     side: Vec<f64>,
 }
@@ -131,6 +133,7 @@ impl Test {
             paired,
             constant: base.iter().chain(side).all(|value| value == first),
             verdict: Verdict::TooFew,
+            rounds: differences.len(),
             base: base.to_vec(),
             side: side.to_vec(),
         };
@@ -161,6 +164,7 @@ impl Test {
             paired: false,
             constant: cases.iter().all(|test| test.constant),
             verdict: Verdict::TooFew,
+            rounds: 0,
             base: runs(|test| &test.base),
             side: runs(|test| &test.side),
         };
@@ -281,7 +285,7 @@ impl Test {
     #[must_use]
     pub fn least_p(&self) -> f64 {
         if self.paired {
-            least_signed_p(self.base.len().min(self.side.len()))
+            least_signed_p(self.rounds)
         } else {
             least_p(self.base.len(), self.side.len())
         }

@@ -256,12 +256,16 @@ impl Comparison {
         // With two runs or three there is at least a notion of how much they vary.
         let tests = self.rows.iter().flat_map(|row| &row.changes);
         let mut needed: Vec<usize> = tests
-            .filter_map(|change| change.test.as_ref()?.runs_needed())
+            .filter_map(|change| {
+                let test = change.test.as_ref()?;
+                test.estimate?;
+                Some(test.runs_needed().unwrap_or(usize::MAX))
+            })
             .collect();
         needed.sort_unstable();
         let median = needed
             .get(needed.len() / 2)
-            .filter(|median| **median > FEWEST_RUNS);
+            .filter(|median| (FEWEST_RUNS + 1..usize::MAX).contains(*median));
         let more = median.map_or_else(String::new, |median| {
             format!(", {median} would show a change of 3 % in half of the metrics")
         });
