@@ -42,6 +42,7 @@ mod slot;
 mod stack;
 mod stat;
 mod task;
+mod verifier;
 mod workqueue;
 
 #[cfg(target_arch = "bpf")]

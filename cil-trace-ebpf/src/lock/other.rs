@@ -3,6 +3,7 @@
 use crate::maps::{LOCK_HISTS, OTHERS};
 use crate::stack::group_of;
 use crate::stat::{lose, record_in};
+use crate::verifier::forget;
 use cil_trace_common::function::Group;
 use cil_trace_common::lock::Frames;
 use cil_trace_common::loss::LossCause;
@@ -16,23 +17,26 @@ const STEPS: u32 = 8;
 const TOP: usize = 12;
 
 /// Where the function that waits has called the lock's functions; `None` if it is one of BPF itself,
-/// whose locks are the tracer's own.
+/// whose locks are the tracer's own. `id` is any number, see [`forget`].
 #[inline(always)]
-pub fn caller(frames: &Frames) -> Option<u64> {
-    let (mut inside, mut caller, mut of_bpf) = (false, 0, false);
+pub fn caller(frames: &Frames, id: u64) -> Option<u64> {
+    let (mut inside, mut caller, mut of_bpf) = (0, 0, 0);
     for &address in &frames[..TOP] {
         let group = group_of(address);
         if group == Group::Locking.bit() {
             // What stood between two of the lock's functions was the tracer's trampoline.
-            (inside, caller) = (true, 0);
-        } else if inside {
+            (inside, caller) = (1, 0);
+        } else if inside != 0 {
             if caller != 0 {
                 break;
             }
-            (caller, of_bpf) = (address, group == Group::Bpf.bit());
+            (caller, of_bpf) = (address, u64::from(group == Group::Bpf.bit()));
         }
+        inside = forget(inside, id);
+        caller = forget(caller, id);
+        of_bpf = forget(of_bpf, id);
     }
-    (!of_bpf).then_some(caller)
+    (of_bpf == 0).then_some(caller)
 }
 
 /// Records a wait.

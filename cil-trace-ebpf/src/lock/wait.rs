@@ -8,6 +8,7 @@ use super::{Cpu, Guard, holder, name, other, process, stack};
 use crate::maps::{HOLDS, SLEEPS, SPINS, WORKLOAD, armed};
 use crate::slot;
 use crate::stat::{lose, now};
+use crate::verifier::forget;
 use aya_ebpf::EbpfContext;
 use aya_ebpf::helpers::bpf_get_current_pid_tgid;
 use cil_trace_common::hold::{find, set_of, tag};
@@ -79,7 +80,7 @@ pub fn begins(probe: Probe, ctx: &impl EbpfContext, address: u64, unknown: Lock)
         address,
         start: now(),
         tid,
-        ..recognise(probe, ctx, address, unknown, pid, state)?
+        ..recognise(probe, ctx, address, unknown, id, state)?
     };
     *place = wait;
     if unknown.kind().sleeps() {
@@ -97,7 +98,7 @@ fn recognise(
     ctx: &impl EbpfContext,
     address: u64,
     unknown: Lock,
-    pid: u32,
+    id: u64,
     state: &State,
 ) -> Option<Wait> {
     let mut wait = Wait {
@@ -112,7 +113,7 @@ fn recognise(
         holder: Thread::NONE,
     };
     if let Some(named) = name::name(address, unknown) {
-        wait.lock = named.lock as u32;
+        wait.lock = forget(named.lock as u64, id) as u32;
         wait.inode = named.inode;
         match slot::find(named.dev) {
             Some(OUT) => return None,
@@ -121,16 +122,18 @@ fn recognise(
             None if state.filtered != 0 => return None,
             None => {}
         }
-    } else if state.other_locks == 0 || state.filtered != 0 && WORKLOAD.get_ptr(pid).is_none() {
+    } else if state.other_locks == 0
+        || state.filtered != 0 && WORKLOAD.get_ptr((id >> 32) as u32).is_none()
+    {
         return None;
     }
+    wait.holder = holder::of(address, unknown);
     if let Some(frames) = stack::capture(probe, ctx) {
         if wait.lock >= Lock::NAMED {
-            wait.caller = other::caller(frames)?;
+            wait.caller = other::caller(frames, id)?;
         }
         wait.stack = stack::keep(frames, Span::Wait.of(wait.lock), wait.slot, probe);
     }
-    wait.holder = holder::of(address, unknown);
     Some(wait)
 }
 
