@@ -52,11 +52,44 @@ pub struct Asked {
 
 /// What an event says.
 #[derive(Clone, Copy)]
-struct Call {
+struct Call<I> {
+    /// The inode as the program was given it, to read from.
+    given: I,
     inode: u64,
-    dev: u32,
     flags: u32,
     caller: u64,
+}
+
+/// A `struct xfs_inode`.
+trait Inode: Copy {
+    /// `dev_t` of its filesystem; `None` if that cannot be read. Looked up last: most events are
+    /// over before.
+    fn dev(self) -> Option<u32>;
+}
+
+/// An address.
+impl Inode for u64 {
+    #[inline(always)]
+    fn dev(self) -> Option<u32> {
+        dev_of_inode(self)
+    }
+}
+
+/// A pointer of which the verifier knows what it points to: it takes no helper.
+impl Inode for *const u8 {
+    #[inline(always)]
+    fn dev(self) -> Option<u32> {
+        // Since 6.13, and Debian's 6.12.118, the argument of a tracepoint may be null to the verifier.
+        if self.is_null() {
+            return None;
+        }
+        // SAFETY: the verifier checks each offset against the type, and a bad address reads as 0.
+        unsafe {
+            let mount = *self.add(XINODE_MOUNT.load() as usize).cast::<*const u8>();
+            let superblock = *mount.add(MOUNT_SUPER.load() as usize).cast::<*const u8>();
+            Some(*superblock.add(SUPER_DEV.load() as usize).cast::<u32>())
+        }
+    }
 }
 
 macro_rules! events {
@@ -64,21 +97,18 @@ macro_rules! events {
         $(
             #[btf_tracepoint(function = $event)]
             pub fn $btf(ctx: BtfTracePointContext) -> i32 {
-                let inode: *const u8 = ctx.arg(0);
-                let dev = dev_directly(inode);
-                if let Some(inode) = address(&ctx, inode) {
+                let given: *const u8 = ctx.arg(0);
+                if let Some(inode) = address(&ctx, given) {
                     let (flags, caller) = (ctx.arg::<u32>(1) & LOCKS, ctx.arg(2));
-                    $body(&ctx, Call { inode, dev, flags, caller });
+                    $body(&ctx, Call { given, inode, flags, caller });
                 }
                 0
             }
             #[raw_tracepoint(tracepoint = $event)]
             pub fn $raw(ctx: RawTracePointContext) -> i32 {
-                let inode = ctx.arg(0);
-                if let Some(dev) = dev_of_inode(inode) {
-                    let (flags, caller) = (ctx.arg::<u32>(1) & LOCKS, ctx.arg(2));
-                    $body(&ctx, Call { inode, dev, flags, caller });
-                }
+                let inode: u64 = ctx.arg(0);
+                let (flags, caller) = (ctx.arg::<u32>(1) & LOCKS, ctx.arg(2));
+                $body(&ctx, Call { given: inode, inode, flags, caller });
                 0
             }
         )+
@@ -90,21 +120,6 @@ events! {
     btf_xfs_ilock_nowait, xfs_ilock_nowait, "xfs_ilock_nowait" => tries;
     btf_xfs_iunlock, xfs_iunlock, "xfs_iunlock" => unlocked;
     btf_xfs_ilock_demote, xfs_ilock_demote, "xfs_ilock_demote" => demoted;
-}
-
-/// [`dev_of_inode`] without a helper, where the verifier knows what the pointer points to.
-#[inline(always)]
-fn dev_directly(inode: *const u8) -> u32 {
-    // Since 6.13, and Debian's 6.12.118, the argument of a tracepoint may be null to the verifier.
-    if inode.is_null() {
-        return 0;
-    }
-    // SAFETY: the verifier checks each offset against the type, and a bad address reads as 0.
-    unsafe {
-        let mount = *inode.add(XINODE_MOUNT.load() as usize).cast::<*const u8>();
-        let superblock = *mount.add(MOUNT_SUPER.load() as usize).cast::<*const u8>();
-        *superblock.add(SUPER_DEV.load() as usize).cast::<u32>()
-    }
 }
 
 /// A program's first argument as a number, which the verifier lets a pointer become on the way
@@ -123,14 +138,15 @@ fn address(ctx: &impl EbpfContext, pointer: *const u8) -> Option<u64> {
     }
 }
 
-impl Call {
+impl<I: Inode> Call<I> {
     /// The number of the device for which this call counts; [`OUT`] if it does not.
     #[inline(always)]
     fn slot(self, state: &State) -> u32 {
         if state.armed == 0 {
             return OUT;
         }
-        slot::of_filesystem(Probe::Ilock, self.dev)
+        let dev = self.given.dev();
+        dev.map_or(OUT, |dev| slot::of_filesystem(Probe::Ilock, dev))
     }
 
     #[inline(always)]
@@ -170,7 +186,7 @@ fn increment(count: *mut u64) {
 
 /// Before `xfs_ilock` takes anything.
 #[inline(always)]
-fn locks(_: &impl EbpfContext, call: Call) -> Option<()> {
+fn locks(_: &impl EbpfContext, call: Call<impl Inode>) -> Option<()> {
     let state = STATE.get(0)?;
     let tid = thread(state)?;
     let slot = call.slot(state);
@@ -184,7 +200,7 @@ fn locks(_: &impl EbpfContext, call: Call) -> Option<()> {
 
 /// Before `xfs_ilock_nowait` tries anything.
 #[inline(always)]
-fn tries(_: &impl EbpfContext, call: Call) -> Option<()> {
+fn tries(_: &impl EbpfContext, call: Call<impl Inode>) -> Option<()> {
     let state = STATE.get(0)?;
     let tid = thread(state)?;
     let slot = call.slot(state);
@@ -198,7 +214,7 @@ fn tries(_: &impl EbpfContext, call: Call) -> Option<()> {
 
 /// Remembers a call for its return, if that is seen by a probe without the arguments.
 #[inline(always)]
-fn ask(state: &State, call: Call, tid: u32, slot: u32) {
+fn ask(state: &State, call: Call<impl Inode>, tid: u32, slot: u32) {
     if state.ends & State::ILOCK_ASKED != 0
         && let Some(asked) = ASKED.get_ptr_mut(tid & (SLEEPERS - 1))
     {
@@ -232,7 +248,7 @@ fn each_lock(flags: u32, mut body: impl FnMut(u32)) {
 
 /// Puts a hold in place for each lock that is asked for. Waits that follow move its beginning.
 #[inline(always)]
-fn begin(call: Call, tid: u32, tried: u32, slot: u32, returns: bool) {
+fn begin(call: Call<impl Inode>, tid: u32, tried: u32, slot: u32, returns: bool) {
     // Where returns are probed, the caller is hidden from the event.
     if tried == 0 && slot != OUT && !returns {
         called(call.caller, Caller::key(slot, call.flags));
@@ -296,7 +312,7 @@ fn called(address: u64, key: u64) {
 
 /// After `xfs_iunlock` has given everything back.
 #[inline(always)]
-fn unlocked(ctx: &impl EbpfContext, call: Call) -> Option<()> {
+fn unlocked(ctx: &impl EbpfContext, call: Call<impl Inode>) -> Option<()> {
     let state = STATE.get(0)?;
     if !call.is_sampled(state) {
         return None;
@@ -312,7 +328,7 @@ fn unlocked(ctx: &impl EbpfContext, call: Call) -> Option<()> {
 
 /// After the locks in `flags` became shared.
 #[inline(always)]
-fn demoted(ctx: &impl EbpfContext, call: Call) -> Option<()> {
+fn demoted(ctx: &impl EbpfContext, call: Call<impl Inode>) -> Option<()> {
     let state = STATE.get(0)?;
     if !call.is_sampled(state) {
         return None;
@@ -393,10 +409,9 @@ pub fn kretprobe_xfs_ilock_nowait(ctx: RetProbeContext) -> u32 {
 fn with_arguments(ctx: &FExitContext, blocking: bool) -> Option<()> {
     let state = STATE.get(0)?;
     let pointer: *const u8 = ctx.arg(0);
-    let dev = dev_directly(pointer);
     let call = Call {
+        given: pointer,
         inode: address(ctx, pointer)?,
-        dev,
         flags: ctx.arg::<u32>(1) & LOCKS,
         caller: 0,
     };
