@@ -17,7 +17,7 @@ mod way;
 pub use kernel::{Home, Kernel, Part, source_name, version};
 pub use layout::Layout;
 pub use locks::absent_locks;
-pub use outcome::{Obstacle, outcomes};
+pub use outcome::{Obstacle, open_ways, outcomes};
 pub use resolve::{OpenWay, Place, Resolution, Site, resolve, site, ways};
 pub use way::{Attach, Program, Way};
 
@@ -113,6 +113,13 @@ pub struct Row {
     /// What is said when none is open; for an approximation without programs of its own, what
     /// stands in for it.
     pub otherwise: Otherwise,
+}
+
+impl Row {
+    /// Whether one of these sets needs it.
+    fn is_in(&self, sets: &[Set]) -> bool {
+        self.sets.iter().any(|set| sets.contains(set))
+    }
 }
 
 /// What becomes of a quantity to which no way is open.

@@ -13,6 +13,7 @@ mod maps;
 mod module;
 mod names;
 mod processes;
+mod program;
 mod snapshot;
 mod stacks;
 

@@ -13,6 +13,12 @@ pub enum Obstacle {
     Failed(String),
 }
 
+/// The open ways of each wanted probe, in order of preference.
+pub fn open_ways(sets: &[Set], kernel: &dyn Kernel) -> impl Iterator<Item = Vec<OpenWay>> {
+    let wanted = PROBES.iter().filter(|row| row.is_in(sets));
+    wanted.map(|row| resolve(row, kernel).open)
+}
+
 /// The outcome of every probe, wanted or not, in the table's order.
 ///
 /// `attach` takes all programs of a way into the kernel, or none. What a kernel can be expected to
@@ -25,7 +31,7 @@ pub fn outcomes(
     PROBES
         .iter()
         .map(|row| {
-            if row.sets.iter().any(|set| sets.contains(set)) {
+            if row.is_in(sets) {
                 outcome(row, kernel, &mut attach)
             } else {
                 not_asked_for(row)

@@ -3,13 +3,12 @@
 use super::bpf::Rejected;
 use super::kernel::RunningKernel;
 use super::module::{ModulePrograms, Refusal};
+use super::program;
 use crate::symbols::Records;
 use aya::Ebpf;
-use aya::programs::perf_event::{PerfEventConfig, PerfEventScope, SamplePolicy, SoftwareEvent};
-use aya::programs::{BtfTracePoint, FEntry, FExit, KProbe, PerfEvent, ProgramError, RawTracePoint};
-use aya::util::online_cpus;
-use cil_trace_core::probes::{Attach, Home, Obstacle, Place, Program, Site};
-use std::collections::BTreeMap;
+use aya::programs::ProgramError;
+use cil_trace_core::probes::{Attach, Home, Obstacle, OpenWay, Place, Program, Site};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::error::Error;
 use std::fs;
 use std::io;
@@ -24,6 +23,8 @@ pub struct Attacher<'a> {
     records: Option<Records>,
     /// Made when a module's program is first asked for.
     modules: Option<ModulePrograms>,
+    /// Why programs could not be loaded ahead.
+    refused: BTreeMap<&'static str, ProgramError>,
     attached: BTreeMap<&'static str, Attached>,
 }
 
@@ -96,7 +97,36 @@ impl<'a> Attacher<'a> {
             sampling_hz,
             records: None,
             modules: None,
+            refused: BTreeMap::new(),
             attached: BTreeMap::new(),
+        }
+    }
+
+    /// Loads what is going to be attached: of each probe's ways, the first that the kernel lets in.
+    pub fn load_ahead(&mut self, probes: impl Iterator<Item = Vec<OpenWay>>) {
+        let mut probes: Vec<_> = probes.map(VecDeque::from).collect();
+        let mut seen = BTreeSet::new();
+        loop {
+            let sites = probes.iter().filter_map(VecDeque::front);
+            let sites = sites.flat_map(|way| &way.sites).filter(|site| by_aya(site));
+            let programs = sites.map(|site| (site.program.name, site.program));
+            let wanted: BTreeMap<_, _> = programs.filter(|(name, _)| seen.insert(*name)).collect();
+            if wanted.is_empty() {
+                return;
+            }
+            let found = self.ebpf.programs_mut();
+            let pairs = found.filter_map(|(name, found)| Some((*wanted.get(name)?, found)));
+            let errors = program::load_all(pairs.collect(), &self.kernel.loader_btf);
+            self.refused.extend(errors);
+            let refused = |site: &Site| self.refused.contains_key(site.program.name);
+            for ways in &mut probes {
+                while ways
+                    .front()
+                    .is_some_and(|way| way.sites.iter().any(refused))
+                {
+                    ways.pop_front();
+                }
+            }
         }
     }
 
@@ -106,7 +136,7 @@ impl<'a> Attacher<'a> {
     ///
     /// Why not, in words; of what the verifier says, the last line.
     pub fn way(&mut self, sites: &[Site]) -> Result<(), Obstacle> {
-        let mut added = Vec::new();
+        let mut added = BTreeMap::new();
         for site in sites {
             if self.attached.contains_key(site.program.name) {
                 continue;
@@ -118,19 +148,16 @@ impl<'a> Attacher<'a> {
                 continue;
             }
             match self.site(site) {
-                Ok(attached) => added.push(attached),
+                Ok(attached) => added.insert(site.program.name, attached),
                 Err(obstacle) => {
-                    self.unload(site.program);
-                    for attached in added {
-                        self.unload(attached.program);
+                    for site in sites {
+                        self.unload(site.program);
                     }
                     return Err(obstacle);
                 }
-            }
+            };
         }
-        let added = added.into_iter();
-        self.attached
-            .extend(added.map(|attached| (attached.program.name, attached)));
+        self.attached.extend(added);
         Ok(())
     }
 
@@ -185,7 +212,7 @@ impl<'a> Attacher<'a> {
         targets: &[&str],
         what: &str,
     ) -> Result<Attached, Obstacle> {
-        self.load_by_aya(program, targets).map_err(|error| {
+        self.attach_by_aya(program, targets).map_err(|error| {
             log::debug!("{what}: {error:?}");
             match &error {
                 ProgramError::LoadError {
@@ -206,79 +233,38 @@ impl<'a> Attacher<'a> {
         })
     }
 
-    fn load_by_aya(&mut self, program: &Program, targets: &[&str]) -> Result<(), ProgramError> {
-        let btf = &self.kernel.loader_btf;
-        let target = program.target;
+    fn attach_by_aya(
+        &mut self,
+        program: &'static Program,
+        symbols: &[&str],
+    ) -> Result<(), ProgramError> {
+        if let Some(error) = self.refused.remove(program.name) {
+            return Err(error);
+        }
         // `outcome` asks only for programs of the table, and the build's tests hold it against the
         // object.
-        let found = self
-            .ebpf
-            .program_mut(program.name)
-            .ok_or(ProgramError::NotLoaded)?;
-        match program.attach {
-            Attach::RawTracepoint => {
-                let program = <&mut RawTracePoint>::try_from(found)?;
-                program.load()?;
-                program.attach(target).map(drop)
-            }
-            Attach::BtfTracepoint => {
-                let program = <&mut BtfTracePoint>::try_from(found)?;
-                program.load(target, btf)?;
-                program.attach().map(drop)
-            }
-            Attach::Kprobe | Attach::Kretprobe => {
-                let program = <&mut KProbe>::try_from(found)?;
-                program.load()?;
-                targets
-                    .iter()
-                    .try_for_each(|symbol| program.attach(symbol, 0).map(drop))
-            }
-            Attach::Fentry => {
-                let program = <&mut FEntry>::try_from(found)?;
-                program.load(target, btf)?;
-                program.attach().map(drop)
-            }
-            Attach::Fexit => {
-                let program = <&mut FExit>::try_from(found)?;
-                program.load(target, btf)?;
-                program.attach().map(drop)
-            }
-            Attach::PerfEvent => {
-                let program = <&mut PerfEvent>::try_from(found)?;
-                program.load()?;
-                let cpus = online_cpus().map_err(|(_, error)| ProgramError::IOError(error))?;
-                cpus.into_iter().try_for_each(|cpu| {
-                    let attached = program.attach(
-                        PerfEventConfig::Software(SoftwareEvent::CpuClock),
-                        PerfEventScope::AllProcessesOneCpu { cpu },
-                        SamplePolicy::Frequency(u64::from(self.sampling_hz)),
-                        false,
-                    );
-                    attached.map(drop)
-                })
-            }
-            // Not a program.
-            Attach::PerfRecords => Err(ProgramError::NotLoaded),
+        let found = self.ebpf.program_mut(program.name);
+        let found = found.ok_or(ProgramError::NotLoaded)?;
+        if found.fd().is_err() {
+            program::load(program, found, &self.kernel.loader_btf)?;
         }
+        program::attach(program, found, symbols, self.sampling_hz)
     }
 
-    /// Takes out what aya has loaded of a program, because its way is not taken after all.
+    /// Takes a program out that serves no way that is taken.
     fn unload(&mut self, program: &Program) {
-        use aya::programs::Program as Loaded;
-        let unloaded = match self.ebpf.program_mut(program.name) {
-            Some(Loaded::RawTracePoint(found)) => found.unload(),
-            Some(Loaded::BtfTracePoint(found)) => found.unload(),
-            Some(Loaded::KProbe(found)) => found.unload(),
-            Some(Loaded::FEntry(found)) => found.unload(),
-            Some(Loaded::FExit(found)) => found.unload(),
-            Some(Loaded::PerfEvent(found)) => found.unload(),
-            _ => Ok(()),
-        };
-        // It may not have been loaded at all.
-        if let Err(error) = unloaded {
-            log::debug!("unloading {}: {error}", program.name);
+        if !self.attached.contains_key(program.name)
+            && let Some(found) = self.ebpf.program_mut(program.name)
+        {
+            program::unload(program, found);
         }
     }
+}
+
+/// Whether aya loads it.
+fn by_aya(site: &Site) -> bool {
+    site.program.attach != Attach::PerfRecords
+        && !matches!(site.place, Place::Described(Home::Module(_)))
 }
 
 fn explain_load(error: &io::Error, verifier_log: &str, what: &str) -> Obstacle {

@@ -13,7 +13,9 @@ use cil_trace_common::loss::LossCause;
 use cil_trace_common::probe::Probe;
 use cil_trace_common::scope::State;
 use cil_trace_common::slot::MOST;
-use cil_trace_core::probes::{Kernel as _, PROBES, Program, Row, Set, outcomes, version};
+use cil_trace_core::probes::{
+    Kernel as _, PROBES, Program, Row, Set, open_ways, outcomes, version,
+};
 use cil_trace_core::session::{Outcome, ProbeOutcome, ProgramCost};
 use std::collections::BTreeMap;
 
@@ -112,6 +114,7 @@ impl Tracer {
         }
         let mut ebpf = loader.load(OBJECT).map_err(explain_load)?;
         let mut attacher = Attacher::new(&mut ebpf, OBJECT, kernel, options.sampling_hz);
+        attacher.load_ahead(open_ways(&options.sets, kernel));
         let outcomes = outcomes(&options.sets, kernel, |sites| attacher.way(sites));
         let (attached, records) = attacher.finish();
         if options.diagnostics {
