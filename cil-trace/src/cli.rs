@@ -161,7 +161,7 @@ Examples:
   cil-trace record -- dbench -t 60 8
   cil-trace record --mount /srv --capture -o new.data -- fio --output-format=json job.fio
   cil-trace record --runs 10 --prepare 'rm -rf /mnt/x/*' -o runs/6.12 -- dbench -D /mnt/x -t 30 8
-  cil-trace record --runs 8 --against 'fs_mark -S 2 -d /mnt/x' -o ab -- fs_mark -S 1 -d /mnt/x
+  cil-trace record --runs 8 --against 'fio --fsync=10 job.fio' -o ab -- fio --fsync=1 job.fio
   cil-trace record --duration 10s
   cil-trace record -p \"$(pidof postgres | cut -d' ' -f1)\"
   sudo cil-trace record --user postgres -- pgbench -T 60";

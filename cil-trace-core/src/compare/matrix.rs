@@ -21,6 +21,9 @@ const GZIP: [u8; 2] = [0x1f, 0x8b];
 /// The metric that is 1 for a run that was cut short: LKP counts its failures and nothing else.
 const INCOMPLETE: &str = "last_state.is_incomplete_run";
 
+/// Not a metric: it names the file of each run.
+const SOURCE: &str = "stats_source";
+
 /// A matrix as it was read.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Matrix {
@@ -35,6 +38,8 @@ pub struct Matrix {
     pub short: usize,
     /// Values that are no numbers, such as NaN, null or a word, of metrics that have others.
     pub not_numbers: usize,
+    /// Metrics that have no number at all.
+    pub without_numbers: Vec<String>,
 }
 
 /// Why a file is no matrix.
@@ -69,6 +74,7 @@ impl Matrix {
         let Columns {
             mut values,
             longest: runs,
+            without_numbers,
         } = match serde_json::from_str(text) {
             Ok(columns) => columns,
             Err(error) => serde_json::from_str(&without_nan(text)).map_err(|_| error)?,
@@ -99,6 +105,7 @@ impl Matrix {
             incomplete,
             short,
             not_numbers,
+            without_numbers,
         })
     }
 }
@@ -106,8 +113,10 @@ impl Matrix {
 /// Lists of numbers by name; lists of other things are not kept.
 struct Columns {
     values: BTreeMap<String, Vec<f64>>,
-    /// Length of the longest list, also of those: `stats_source` names the file of each run.
+    /// Length of the longest list, also of those.
     longest: usize,
+    /// Names of those, but for [`SOURCE`].
+    without_numbers: Vec<String>,
 }
 
 impl<'de> Deserialize<'de> for Columns {
@@ -124,6 +133,7 @@ impl<'de> Deserialize<'de> for Columns {
             fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Columns, A::Error> {
                 let mut columns = BTreeMap::new();
                 let mut longest = 0;
+                let mut without_numbers = Vec::new();
                 while let Some((name, item)) = map.next_entry::<String, Item>()? {
                     let values = match item {
                         Item::Number(value) => vec![value],
@@ -132,11 +142,14 @@ impl<'de> Deserialize<'de> for Columns {
                     longest = longest.max(values.len());
                     if values.iter().any(|value| value.is_finite()) {
                         columns.insert(name, values);
+                    } else if name != SOURCE {
+                        without_numbers.push(name);
                     }
                 }
                 Ok(Columns {
                     values: columns,
                     longest,
+                    without_numbers,
                 })
             }
         }
@@ -262,6 +275,7 @@ mod tests {
         .unwrap();
         assert_eq!((matrix.runs, matrix.short), (3, 1));
         assert_eq!(matrix.values.keys().collect::<Vec<_>>(), ["a", "b", "c"]);
+        assert_eq!(matrix.without_numbers, ["d", "f"]);
         assert_eq!(matrix.values["a"], [1.0, 2.5, -3.0]);
         assert_eq!(matrix.values["b"][0], 7.0);
         assert!(matrix.values["b"][1].is_nan() && matrix.values["c"][1].is_nan());

@@ -4,6 +4,7 @@ use super::matrix::Matrix;
 use super::names::is_failure;
 use super::run::{Run, State};
 use crate::histogram::Histogram;
+use crate::report::units;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Runs, and per metric one value a run.
@@ -67,22 +68,33 @@ impl Samples {
             incomplete,
             short,
             not_numbers,
+            without_numbers,
         } = matrix;
         let cut = incomplete.iter().filter(|incomplete| **incomplete).count();
         if cut > 0 {
             self.warnings.push(format!(
-                "{name}: {cut} incomplete runs left out but for failures"
+                "{name}: {} left out but for failures",
+                units::counted(cut, "incomplete run")
             ));
         }
         if short > 0 {
             self.warnings.push(format!(
-                "{name}: {short} metrics have fewer values than the {runs} runs; whose are missing \
-                 is unknown, the last are taken for it"
+                "{name}: of {} there are fewer values than the {runs} runs; whose are missing is \
+                 unknown, the last are taken for it",
+                units::counted(short, "metric")
             ));
         }
         if not_numbers > 0 {
             self.warnings.push(format!(
-                "{name}: {not_numbers} values are no finite numbers and are left out"
+                "{name}: {} left out that are no finite numbers",
+                units::counted(not_numbers, "value")
+            ));
+        }
+        if !without_numbers.is_empty() && !values.is_empty() {
+            self.warnings.push(format!(
+                "{name}: {} without a finite number left out: {}",
+                units::counted(without_numbers.len(), "metric"),
+                units::listed(&without_numbers)
             ));
         }
         if values.is_empty() {

@@ -98,6 +98,25 @@ pub fn share(part: u64, whole: u64) -> Option<f64> {
     (whole > 0).then(|| part as f64 * 100.0 / whole as f64)
 }
 
+/// `1 metric`, `3 metrics`.
+#[must_use]
+pub fn counted(number: usize, one: &str) -> String {
+    let ending = if number == 1 { "" } else { "s" };
+    format!("{number} {one}{ending}")
+}
+
+/// The first few names, safe to print, and how many more there are.
+#[must_use]
+pub fn listed<T: AsRef<str>>(names: &[T]) -> String {
+    const MOST: usize = 5;
+    let first = names.iter().take(MOST);
+    let first: Vec<_> = first.map(|name| printable(name.as_ref())).collect();
+    match names.len().saturating_sub(MOST) {
+        0 => first.join(", "),
+        more => format!("{} and {more} more", first.join(", ")),
+    }
+}
+
 /// Text that cannot move a terminal's cursor or break a table: control characters become `?`.
 /// Process names and file names are chosen by whoever is traced.
 #[must_use]

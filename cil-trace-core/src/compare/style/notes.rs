@@ -20,6 +20,7 @@ pub fn lines(comparison: &Comparison) -> Vec<String> {
     );
     lines.push(runs(comparison));
     lines.extend(halves(comparison));
+    lines.extend(primary(comparison));
     lines.extend(verdicts(comparison));
     lines.extend(few(comparison));
     lines.extend(disagreements(comparison));
@@ -71,6 +72,35 @@ fn halves(comparison: &Comparison) -> Option<String> {
     })
 }
 
+/// What came of the metric that the comparison was made for.
+fn primary(comparison: &Comparison) -> Vec<String> {
+    let Some(primary) = &comparison.options.primary else {
+        return Vec::new();
+    };
+    let mut lines = Vec::new();
+    for row in comparison.rows.iter().filter(|row| row.metric == *primary) {
+        let of = match row.of {
+            Of::Cases => " over all cases".to_owned(),
+            Of::Case(case) if comparison.cases.len() > 1 => {
+                format!(" in {}", units::printable(&comparison.cases[case]))
+            }
+            Of::Case(_) => String::new(),
+        };
+        for (side, change) in comparison.sides.iter().skip(1).zip(&row.changes) {
+            if let Some(test) = &change.test {
+                lines.push(format!(
+                    "{}: the primary metric, {}{of}: {}, p = {}",
+                    side.label,
+                    units::printable(primary),
+                    test.verdict.name(),
+                    super::number::probability(test.p.p)
+                ));
+            }
+        }
+    }
+    lines
+}
+
 /// What came of each side.
 fn verdicts(comparison: &Comparison) -> Vec<String> {
     let sides = comparison.sides.iter().enumerate().skip(1);
@@ -82,9 +112,9 @@ fn verdicts(comparison: &Comparison) -> Vec<String> {
             let all = changed + same + unclear;
             (all > 0).then(|| {
                 format!(
-                    "{}: of {all} metrics {changed} changed, {same} did not (within 3 %), {unclear} \
-                     inconclusive",
-                    side.label
+                    "{}: of {} {changed} changed, {same} did not (within 3 %), {unclear} inconclusive",
+                    side.label,
+                    units::counted(all, "metric")
                 )
             })
         })
@@ -109,35 +139,27 @@ fn few(comparison: &Comparison) -> Option<String> {
         (4..100).find(|n| super::super::statistics::least_p(*n, *n) * tests as f64 <= ALPHA)?;
     (least.is_finite() && together > 1.0).then(|| {
         format!(
-            "with so few runs p is at least {}: of {tests} metrics {together} must change for any to be \
+            "with so few runs p is at least {}: of {} {together} must change for any to be \
              called changed; name one with --primary, choose with --metric, or make {would_do} runs a \
              side",
-            super::number::probability(least)
+            super::number::probability(least),
+            units::counted(tests, "metric")
         )
     })
 }
 
 /// Where the two exact tests do not decide alike.
 fn disagreements(comparison: &Comparison) -> Option<String> {
-    const MOST: usize = 5;
     let disagree = |row: &&Row| {
         let mut tests = row.changes.iter().filter_map(|change| change.test.as_ref());
         tests.any(|test| test.has_runs() && test.disagreement().is_some())
     };
-    let rows: Vec<&Row> = comparison.shown().filter(disagree).collect();
-    let names: Vec<_> = rows
-        .iter()
-        .take(MOST)
-        .map(|row| units::printable(&row.metric))
-        .collect();
-    let more = match rows.len().saturating_sub(MOST) {
-        0 => String::new(),
-        more => format!(" and {more} more"),
-    };
-    (!rows.is_empty()).then(|| {
+    let rows = comparison.shown().filter(disagree);
+    let names: Vec<&str> = rows.map(|row| row.metric.as_str()).collect();
+    (!names.is_empty()).then(|| {
         format!(
-            "ranks alone (Mann and Whitney) decide otherwise of {}{more}; see --style ci",
-            names.join(", ")
+            "ranks alone (Mann and Whitney) decide otherwise of {}; see --style ci",
+            units::listed(&names)
         )
     })
 }
